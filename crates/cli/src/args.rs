@@ -1,29 +1,47 @@
 //! The command line: commands, flags and their help texts.
 
 mod archive;
+mod chat;
+mod config;
 mod examples;
 mod flags;
+mod mcp;
+mod memory;
+mod mode;
 mod payments;
+mod prompt;
 mod run;
 mod secrets;
 mod serve;
+mod sessions;
+mod setup;
 mod tokens;
+mod undo;
 
 use crate::logs::LogFormat;
 pub use archive::{
-    DeleteArguments, ExportArguments, ImportArguments, SessionSelection, StoreCommand,
-    VerifyArguments,
+    DeleteArguments, ExportArguments, ExportFormat, ImportArguments, SessionSelection,
+    StoreCommand, VerifyArguments,
 };
+pub use chat::{ChatArguments, ResumeArguments};
 use clap::{Args, Parser, Subcommand, ValueEnum};
-pub use examples::{command, read};
+pub use config::ConfigCommand;
+pub use examples::command;
 pub use flags::with_flags_first;
 use lango_knowledge::LibrarySearchMode;
+pub use mcp::{AddArguments, McpCommand};
+pub use memory::MemoryCommand;
+pub use mode::ModeArgument;
 pub use payments::{PaymentsCommand, WalletCommand};
+pub use prompt::{read, unknown_command};
 pub use run::RunArguments;
 pub use secrets::{BindArguments, MethodArguments, MethodsCommand, SecretsCommand};
 pub use serve::{DurationArg, ServeArguments};
+pub use sessions::SessionsCommand;
+pub use setup::{DoctorArguments, SetupArguments};
 use std::path::PathBuf;
 pub use tokens::{TokensCommand, WebArguments};
+pub use undo::UndoArguments;
 
 /// The parsed command line.
 #[derive(Debug, Parser)]
@@ -33,7 +51,9 @@ pub use tokens::{TokensCommand, WebArguments};
     about = "A multi-agent runtime on your own machine",
     long_about = "A multi-agent runtime on your own machine. Without a command it opens a chat.",
     after_help = "Examples:\n  lango                                  chat in this terminal\n  \
-                  lango run \"what files are here?\"       one question, the answer on stdout\n  \
+                  lango --continue                       continue the last chat here\n  \
+                  lango \"what files are here?\"           one question, the answer on stdout\n  \
+                  lango -m offline/rules \"hello world\"   with this model\n  \
                   lango agents                           the agents and their tools\n\n\
                   Exit codes: 0 ok, 1 the turn failed, 2 usage, 3 model, key or configuration, \
                   4 a call was denied because no user could be asked, or waits for an answer, 5 a limit was hit without an answer, 130 interrupted, 143 ended by a signal."
@@ -43,9 +63,24 @@ pub struct Arguments {
     #[arg(short = 'c', value_name = "KEY=VALUE", global = true)]
     pub config: Vec<String>,
 
+    /// Use this model, as provider/model: the same as -c agent.model=NAME.
+    #[arg(short, long, value_name = "NAME", global = true)]
+    pub model: Option<String>,
+
+    /// Print plain lines: no live line, no colour, no cursor movement. The same as -c ui.plain=true.
+    #[arg(long, global = true)]
+    pub plain: bool,
+
+    /// Continue the chat that was used last in this folder.
+    #[arg(long = "continue")]
+    pub continues: bool,
+
     /// Format of the logs on stderr. LANGO_LOG selects what is logged, such as LANGO_LOG=info.
     #[arg(long, value_name = "FORMAT", global = true)]
     pub log_format: Option<LogFormat>,
+
+    #[command(flatten)]
+    pub mode: ModeArgument,
 
     /// The command; a chat if none is given.
     #[command(subcommand)]
@@ -53,6 +88,18 @@ pub struct Arguments {
 }
 
 impl Arguments {
+    /// Returns the `-c` flags, with those that other flags stand for. `lango setup` has a flag for the model itself.
+    pub fn config_flags(&self) -> Vec<String> {
+        let mut flags = self.config.clone();
+        let is_setup = matches!(self.command, Some(Command::Setup(_)));
+        let model = self.model.iter().filter(|_| !is_setup);
+        flags.extend(model.map(|model| format!("agent.model={model}")));
+        if self.plain {
+            flags.push("ui.plain=true".to_owned());
+        }
+        flags
+    }
+
     /// Returns whether the command serves many callers concurrently.
     pub fn is_server(&self) -> bool {
         matches!(self.command, Some(Command::Serve(_) | Command::Web(_)))
@@ -61,8 +108,12 @@ impl Arguments {
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Open a chat in this terminal, as `lango` without a command does
+    Chat(ChatArguments),
     /// Run one turn: the answer on stdout, progress on stderr
     Run(RunArguments),
+    /// Open a chat in an earlier session; lists the last ones to choose from if no id is given
+    Resume(ResumeArguments),
     /// Open the page: see which agent acts, answer approvals, inspect every call
     Web(WebArguments),
     /// Serve the page, the HTTP API and the A2A protocol, without opening a browser
@@ -75,7 +126,7 @@ pub enum Command {
     },
     /// Show the agents, their tools and their instructions; create new agents
     Agents(AgentsArguments),
-    /// List, show or resume sessions; export, import, verify or delete them
+    /// List, search, show, rename or resume sessions; export, import, verify or delete them
     Sessions {
         /// The action.
         #[command(subcommand)]
@@ -102,7 +153,7 @@ pub enum Command {
         #[command(subcommand)]
         command: PaymentsCommand,
     },
-    /// Show or check the configuration
+    /// Show, check or change the configuration; trust a project's files
     Config {
         /// The action.
         #[command(subcommand)]
@@ -120,7 +171,13 @@ pub enum Command {
         #[command(subcommand)]
         command: KnowledgeCommand,
     },
-    /// List and test MCP servers, log in to them, and accept their changes
+    /// List, search and forget what lango remembers of your conversations
+    Memory {
+        /// The action.
+        #[command(subcommand)]
+        command: MemoryCommand,
+    },
+    /// Add, list, test and remove MCP servers, log in to them, and accept their changes
     Mcp {
         /// The action.
         #[command(subcommand)]
@@ -138,16 +195,20 @@ pub enum Command {
         #[command(subcommand)]
         command: Option<TrashCommand>,
     },
+    /// Undo what the file tools of a turn changed
+    Undo(UndoArguments),
     /// List the available models and their prices, and the one in use
     Models {
         /// Print JSON.
         #[arg(long)]
         json: bool,
     },
-    /// Choose a model, test it, and write the configuration file
+    /// Connect a model: choose a provider, store its key, test it, and write the configuration file
     Setup(SetupArguments),
-    /// Check for problems without changing anything
-    Doctor {
+    /// Check for problems: calls the model, and leaves nothing behind
+    Doctor(DoctorArguments),
+    /// List lango's files and folders with their sizes, and how to uninstall lango
+    Paths {
         /// Print JSON.
         #[arg(long)]
         json: bool,
@@ -163,21 +224,6 @@ pub enum Command {
         #[arg(value_name = "DIR")]
         folder: Option<PathBuf>,
     },
-}
-
-/// Arguments of `lango setup`.
-#[derive(Debug, Args)]
-#[command(
-    after_help = "Examples:\n  lango setup\n  lango setup --model anthropic/claude-sonnet-5-5"
-)]
-pub struct SetupArguments {
-    /// The model, as provider/model; asks if not given.
-    #[arg(long, value_name = "NAME")]
-    pub model: Option<String>,
-
-    /// Overwrite an existing file.
-    #[arg(long)]
-    pub force: bool,
 }
 
 /// Arguments of `lango agents`.
@@ -217,50 +263,6 @@ pub enum AgentsCommand {
         #[arg(long)]
         project: bool,
     },
-}
-
-/// The actions of `lango sessions`.
-#[derive(Debug, Subcommand)]
-#[command(
-    after_help = "Examples:\n  lango sessions list\n  lango sessions show s_1k2m\n  lango sessions resume s_1k2m\n  \
-                        lango sessions export --all --output sessions.jsonl"
-)]
-pub enum SessionsCommand {
-    /// List the sessions, most recently used first
-    List {
-        /// Print JSON.
-        #[arg(long)]
-        json: bool,
-        /// The maximum number of entries.
-        #[arg(long, default_value_t = 20)]
-        limit: usize,
-    },
-    /// Show a session, with the author of every message
-    Show {
-        /// The id of the session, or its first characters.
-        id: String,
-        /// Print every event, one JSON object per line.
-        #[arg(long)]
-        jsonl: bool,
-    },
-    /// Open a chat in a session
-    Resume {
-        /// The id of the session, or its first characters.
-        id: String,
-    },
-    /// Abandon an interrupted or waiting turn: unfinished calls stay unknown, pending approvals are denied
-    Close {
-        /// The id of the session, or its first characters.
-        id: String,
-    },
-    /// Export sessions as lines of JSON, with hashes that prove their integrity
-    Export(ExportArguments),
-    /// Import exported sessions
-    Import(ImportArguments),
-    /// Verify that logs have no gaps, name every author, and are unchanged
-    Verify(VerifyArguments),
-    /// Delete sessions permanently
-    Delete(DeleteArguments),
 }
 
 /// The actions of `lango knowledge`.
@@ -313,52 +315,6 @@ pub enum KnowledgeCommand {
     },
     /// Recompute all vectors, after the embedding provider has changed
     Reindex,
-}
-
-/// The actions of `lango mcp`.
-#[derive(Debug, Subcommand)]
-#[command(
-    after_help = "Examples:\n  lango mcp list\n  lango mcp test git\n  lango mcp trust git\n  lango mcp login tracker"
-)]
-pub enum McpCommand {
-    /// List the servers, the agents that own their tools, and changes; starts nothing
-    List {
-        /// Print JSON.
-        #[arg(long)]
-        json: bool,
-    },
-    /// Connect to servers and show the result
-    Test {
-        /// The server; all if not given.
-        id: Option<String>,
-        /// Print JSON.
-        #[arg(long)]
-        json: bool,
-    },
-    /// Log in to a remote server; you grant access in a browser on this machine
-    Login {
-        /// The server.
-        id: String,
-        /// Scopes to request in addition to those that the server names.
-        #[arg(long, value_name = "SCOPES")]
-        scope: Option<String>,
-    },
-    /// Delete the stored access of a login
-    Logout {
-        /// The server.
-        id: String,
-    },
-    /// Show changed tools and program files that agents could write, and accept their current content
-    Trust {
-        /// The server.
-        id: String,
-        /// Accept everything that is shown, without asking.
-        #[arg(long)]
-        yes: bool,
-        /// Accept only the version with this hash (or its first 12 digits), without asking. Can be repeated.
-        #[arg(long, value_name = "HASH", conflicts_with = "yes")]
-        hash: Vec<String>,
-    },
 }
 
 /// The search method.
@@ -441,6 +397,8 @@ pub enum ApprovalsCommand {
         /// Print no progress on stderr.
         #[arg(short, long)]
         quiet: bool,
+        #[command(flatten)]
+        mode: ModeArgument,
     },
     /// Revoke a grant
     Revoke {
@@ -467,29 +425,4 @@ pub enum AnswerWord {
     Skip,
     /// Report what happened to a call with unknown outcome; describe it with --because.
     Happened,
-}
-
-/// The actions of `lango config`.
-#[derive(Debug, Subcommand)]
-#[command(
-    after_help = "Examples:\n  lango config show --origin\n  lango -c agent.topology=classic config show\n  lango config check"
-)]
-pub enum ConfigCommand {
-    /// Show every key with its value
-    Show {
-        /// Show where each value comes from.
-        #[arg(long, conflicts_with = "json")]
-        origin: bool,
-        /// Print JSON.
-        #[arg(long)]
-        json: bool,
-    },
-    /// Check files, environment and flags, and that the agents can be built
-    Check,
-    /// Trust the current content of the project's lango.toml, agents and AGENTS.md
-    Trust {
-        /// Revoke the trust.
-        #[arg(long)]
-        revoke: bool,
-    },
 }

@@ -7,3 +7,4 @@ pub mod core_dumps;
 pub mod exit;
 pub mod logs;
 pub mod screen;
+pub mod terminal;

@@ -2,6 +2,7 @@
 
 use clap::error::ErrorKind;
 use lango::app::sandbox_setup::SANDBOX_ARGUMENT;
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 /// The most threads a server uses for blocking work such as reading files. Each needs memory, and more would not be
@@ -18,7 +19,8 @@ fn main() -> ExitCode {
     }
     lango_cli::core_dumps::forbid();
     let typed = lango_cli::args::with_flags_first(std::env::args_os().collect());
-    let arguments = lango_cli::args::read(typed).unwrap_or_else(|error| refuse(&error));
+    let arguments =
+        lango_cli::args::read(typed.clone()).unwrap_or_else(|error| refuse(&typed, &error));
     if let Err(problem) = lango_cli::logs::init(arguments.log_format, arguments.is_server()) {
         lango_cli::screen::say(&format!("error: {problem}"));
         return ExitCode::from(lango_cli::exit::Exit::Usage.code());
@@ -52,7 +54,11 @@ fn main() -> ExitCode {
 }
 
 /// Prints what is wrong with the command line, or the requested help, and exits.
-fn refuse(error: &clap::Error) -> ! {
+fn refuse(typed: &[OsString], error: &clap::Error) -> ! {
+    if let Some(unknown) = lango_cli::args::unknown_command(typed, error) {
+        lango_cli::screen::say(&format!("error: {unknown}"));
+        std::process::exit(lango_cli::exit::Exit::Usage.code().into());
+    }
     if error.kind() != ErrorKind::InvalidUtf8 {
         error.exit();
     }

@@ -1,21 +1,31 @@
 //! Terminal output: lines that say what is happening, which agent acts, and what it cost.
 
+mod activity;
 mod bar;
-mod progress;
+mod markdown_transcript;
+mod recap;
 mod request;
+mod tool_line;
 mod transcript;
 
+use crate::terminal::{Output, Region};
+pub use activity::{Activity, short_number, short_time};
 pub use bar::{ProgressBar, Ticker, progress_share};
+use lango::app::model_selector::MODEL_NEXT_STEP;
 use lango_config::redact;
 use lango_core::Outcome;
 use lango_core::text::sanitize;
 pub use lango_core::text::{Layout, age, count, json, one_line};
 use lango_engine::TurnReport;
 use lango_models::OfflineModel;
-pub use progress::Progress;
-pub use request::{RequestDetail, allowing_rule, escape_invisible, request, subject_line};
-use std::io::{ErrorKind, IsTerminal, Write};
+pub use markdown_transcript::MarkdownTranscript;
+pub use recap::recap;
+pub use request::{
+    RequestDetail, allowing_rule, colour_request, escape_invisible, request, subject_line,
+};
+use std::io::{ErrorKind, IsTerminal};
 use std::time::Duration;
+pub use tool_line::call_text;
 pub use transcript::Transcript;
 
 /// The notice while a turn waits for its session.
@@ -30,7 +40,7 @@ pub fn print(line: &str) -> std::io::Result<()> {
 /// Prints text that is already formatted for its destination: a rendered answer with its colours, or bytes for a
 /// pipe.
 pub fn print_rendered(line: &str) -> std::io::Result<()> {
-    match write_all(&format!("{line}\n")) {
+    match Region::print(Output::Stdout, &format!("{line}\n")) {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => std::process::exit(0),
         other => other,
     }
@@ -42,22 +52,18 @@ pub fn write_line(line: &str) -> std::io::Result<()> {
     write_all(&format!("{}\n", sanitize(line)))
 }
 
-/// Writes text to stdout unchanged; only for text that is [rendered](lango_markdown::render).
+/// Writes text to stdout unchanged; only for text that is [rendered](lango_markdown::render) and ends in a newline, or
+/// for a prompt.
 pub fn write_all(text: &str) -> std::io::Result<()> {
-    let mut out = std::io::stdout().lock();
-    out.write_all(text.as_bytes())?;
-    out.flush()
+    Region::print(Output::Stdout, text)
 }
 
 /// Prints lines on stderr, sanitized. Errors are ignored, because a missing reader is not a reason to stop.
 pub fn say(lines: &str) {
     let lines = sanitize(lines);
     let line = crate::logs::json_line(&lines);
-    let _ = writeln!(
-        std::io::stderr().lock(),
-        "{}",
-        line.as_deref().unwrap_or(&lines)
-    );
+    let line = line.as_deref().unwrap_or(&lines);
+    let _ = Region::print(Output::Stderr, &format!("{line}\n"));
 }
 
 /// Returns whether stdout is a terminal that supports colours.
@@ -79,10 +85,61 @@ pub fn rows() -> usize {
     size.map_or(24, |size| usize::from(size.ws_row.max(10)))
 }
 
-/// Describes the cost of a turn, and its outcome if it did not end well.
+/// Describes the outcome of a turn if it did not end well, and its cost.
 pub fn footer(report: &TurnReport, model: &str, elapsed: Duration) -> String {
-    let tokens = match model {
-        OfflineModel::NAME => "0 tokens (built-in rules, not an AI model)".to_owned(),
+    let line = totals(report, model, elapsed, DemoNote::Shown);
+    match ending(&report.outcome) {
+        Some(ending) => format!("{ending}\n{line}"),
+        None => line,
+    }
+}
+
+/// Describes the outcome of a turn; `None` if it ended well.
+pub fn ending(outcome: &Outcome) -> Option<String> {
+    match outcome {
+        Outcome::Answered { limit: None } => None,
+        Outcome::Answered { limit: Some(limit) } => {
+            Some(format!("cut short by a limit: {}", limit.key()))
+        }
+        Outcome::Limited { limit } => Some(format!(
+            "stopped by a limit: {}; raise it with -c {}=…",
+            limit.key(),
+            limit.key()
+        )),
+        Outcome::Failed { .. } => failure(outcome).map(|text| format!("failed: {text}")),
+        Outcome::Cancelled => Some("stopped".to_owned()),
+        Outcome::Interrupted => Some("interrupted".to_owned()),
+    }
+}
+
+/// Describes why a turn failed, and the next step if the model could not be used; `None` if it did not fail.
+pub fn failure(outcome: &Outcome) -> Option<String> {
+    let Outcome::Failed { error, setup } = outcome else {
+        return None;
+    };
+    let error = redact(error);
+    Some(if *setup {
+        format!("{error}\n  next: {MODEL_NEXT_STEP}")
+    } else {
+        error.into_owned()
+    })
+}
+
+/// Whether a line says that the built-in rules are not an AI model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DemoNote {
+    Shown,
+    /// It was said before.
+    Omitted,
+}
+
+/// Describes the model, the number of calls, the time and the cost of a turn on one line.
+pub fn totals(report: &TurnReport, model: &str, elapsed: Duration, demo_note: DemoNote) -> String {
+    let tokens = match (model, demo_note) {
+        (OfflineModel::NAME, DemoNote::Shown) => {
+            "0 tokens (built-in rules, not an AI model)".to_owned()
+        }
+        (OfflineModel::NAME, DemoNote::Omitted) => "0 tokens".to_owned(),
         _ => tokens_and_cost(report),
     };
     let mut parts = vec![
@@ -96,26 +153,7 @@ pub fn footer(report: &TurnReport, model: &str, elapsed: Duration) -> String {
         parts.push(count(report.tool_calls.into(), "tool call"));
     }
     parts.extend([format!("{:.1} s", elapsed.as_secs_f64()), tokens]);
-    let ending = match &report.outcome {
-        Outcome::Answered { limit: None } => None,
-        Outcome::Answered { limit: Some(limit) } => {
-            Some(format!("cut short by a limit: {}", limit.key()))
-        }
-        Outcome::Limited { limit } => Some(format!(
-            "stopped by a limit: {}; raise it with -c {}=…",
-            limit.key(),
-            limit.key()
-        )),
-        Outcome::Failed { error, setup: true } => Some(format!(
-            "failed: {}\n  next: run `lango models` to list available models, or `lango setup` to choose one",
-            redact(error)
-        )),
-        Outcome::Failed { error, .. } => Some(format!("failed: {}", redact(error))),
-        Outcome::Cancelled => Some("stopped".to_owned()),
-        Outcome::Interrupted => Some("interrupted".to_owned()),
-    };
-    let line = parts.join(" · ");
-    ending.map_or(line.clone(), |ending| format!("{ending}\n{line}"))
+    parts.join(" · ")
 }
 
 fn tokens_and_cost(report: &TurnReport) -> String {

@@ -2,7 +2,9 @@
 
 use super::chain::{Chain, Program, get};
 use super::wallet::{KnownKey, Setup};
-use lango_core::{Caller, Inspection, PaymentQuery, PaymentState, PaymentStore, Tool, Trust};
+use lango_core::{
+    Caller, Inspection, OutputSink, PaymentQuery, PaymentState, PaymentStore, Tool, Trust,
+};
 use lango_net::{Egress, EgressLimits, EgressRules};
 use lango_payment::{Payments, payment_tools};
 use lango_store::Store;
@@ -61,6 +63,7 @@ impl Agent {
             call: call.into(),
             trust: Trust::Trusted,
             inspection: Inspection::default(),
+            output: OutputSink::default(),
         }
     }
 

@@ -1,6 +1,6 @@
 //! The arguments of the commands that export, import, verify, delete, back up and move stored data.
 
-use clap::{ArgGroup, Args, Subcommand};
+use clap::{ArgGroup, Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
 /// A selection of sessions.
@@ -20,7 +20,8 @@ pub struct SessionSelection {
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  lango sessions export s_1k2m > session.jsonl\n  \
-                  lango sessions export --all --output sessions.jsonl\n\n\
+                  lango sessions export --all --output sessions.jsonl\n  \
+                  lango sessions export s_1k2m --markdown --output session.md\n\n\
                   The file has one line per session, then one per event with its author and hash, so that it can be verified on \
                   its own. It does not contain memory or the library; `lango store backup` copies everything."
 )]
@@ -28,9 +29,26 @@ pub struct ExportArguments {
     #[command(flatten)]
     pub selection: SessionSelection,
 
+    /// The format; only jsonl can be imported and verified.
+    #[arg(long, value_name = "FORMAT", default_value = "jsonl")]
+    pub format: ExportFormat,
+
+    /// The same as --format markdown.
+    #[arg(long, conflicts_with = "format")]
+    pub markdown: bool,
+
     /// Write to this file instead of stdout. It must not exist yet, and appears when it is complete.
     #[arg(long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+}
+
+/// The format of exported sessions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ExportFormat {
+    /// One JSON object per line, with hashes.
+    Jsonl,
+    /// A transcript to read.
+    Markdown,
 }
 
 /// Arguments of `lango sessions import`.

@@ -1,8 +1,7 @@
-//! Examples in the help of nested commands, and parsing the command line with that help.
+//! Examples in the help of nested commands.
 
 use super::Arguments;
-use clap::{Command, CommandFactory, FromArgMatches};
-use std::ffi::OsString;
+use clap::{Command, CommandFactory};
 
 /// The path of a command, and its example lines.
 const EXAMPLES: &[(&[&str], &[&str])] = &[
@@ -35,6 +34,14 @@ const EXAMPLES: &[(&[&str], &[&str])] = &[
             "lango sessions show s_1k2m",
             "lango sessions show s_1k2m --jsonl",
         ],
+    ),
+    (
+        &["sessions", "search"],
+        &["lango sessions search \"deploy key\" --limit 5"],
+    ),
+    (
+        &["sessions", "rename"],
+        &["lango sessions rename s_1k2m \"Deploy to staging\""],
     ),
     (&["sessions", "resume"], &["lango sessions resume s_1k2m"]),
     (&["sessions", "close"], &["lango sessions close s_1k2m"]),
@@ -142,8 +149,45 @@ const EXAMPLES: &[(&[&str], &[&str])] = &[
         &["config", "show"],
         &["lango config show", "lango config show --origin"],
     ),
+    (
+        &["config", "get"],
+        &[
+            "lango config get agent.model",
+            "lango config get agent.model --json",
+        ],
+    ),
+    (
+        &["config", "set"],
+        &[
+            "lango config set agent.model anthropic/claude-sonnet-5-5",
+            "lango config set agent.fallback '[\"openai/gpt-6.1-sol\"]'",
+            "lango config set agent.maxCost 0.5 --project",
+        ],
+    ),
+    (
+        &["config", "unset"],
+        &[
+            "lango config unset agent.model",
+            "lango config unset mcp.servers.git",
+        ],
+    ),
+    (
+        &["config", "edit"],
+        &[
+            "lango config edit",
+            "EDITOR=nano lango config edit --project",
+        ],
+    ),
+    (&["config", "path"], &["lango config path"]),
     (&["config", "check"], &["lango config check"]),
-    (&["config", "trust"], &["lango config trust"]),
+    (
+        &["config", "trust"],
+        &[
+            "lango config trust",
+            "lango config trust --yes",
+            "lango config trust --revoke",
+        ],
+    ),
     (&["approvals", "list"], &["lango approvals list --json"]),
     (&["approvals", "show"], &["lango approvals show p_1a2b"]),
     (
@@ -170,12 +214,27 @@ const EXAMPLES: &[(&[&str], &[&str])] = &[
         &["lango knowledge forget docs/old.md"],
     ),
     (&["knowledge", "reindex"], &["lango knowledge reindex"]),
+    (&["memory", "list"], &["lango memory list --limit 10"]),
+    (&["memory", "search"], &["lango memory search tea"]),
+    (
+        &["memory", "forget"],
+        &["lango memory forget m_3", "lango memory forget --all"],
+    ),
+    (&["mcp", "remove"], &["lango mcp remove git"]),
     (&["mcp", "list"], &["lango mcp list"]),
     (&["mcp", "test"], &["lango mcp test", "lango mcp test git"]),
     (&["mcp", "login"], &["lango mcp login tracker"]),
     (&["mcp", "logout"], &["lango mcp logout tracker"]),
     (&["mcp", "trust"], &["lango mcp trust git"]),
     (&["skills"], &["lango skills", "lango skills --json"]),
+    (
+        &["undo"],
+        &[
+            "lango undo",
+            "lango undo --list",
+            "lango undo t_8fk2 --partial",
+        ],
+    ),
     (&["trash", "list"], &["lango trash list"]),
     (&["trash", "restore"], &["lango trash restore zfb5dq"]),
     (&["trash", "empty"], &["lango trash empty"]),
@@ -187,7 +246,11 @@ const EXAMPLES: &[(&[&str], &[&str])] = &[
             "lango -c agent.model=openai/gpt-6.1-sol models",
         ],
     ),
-    (&["doctor"], &["lango doctor", "lango doctor --json"]),
+    (
+        &["doctor"],
+        &["lango doctor", "lango doctor --offline --json"],
+    ),
+    (&["paths"], &["lango paths", "lango paths --json"]),
     (
         &["completions"],
         &[
@@ -201,13 +264,6 @@ const EXAMPLES: &[(&[&str], &[&str])] = &[
         &["lango man | man -l -", "lango man ~/.local/share/man/man1"],
     ),
 ];
-
-/// Parses the command line.
-pub fn read(typed: Vec<OsString>) -> Result<Arguments, clap::Error> {
-    let mut command = command();
-    let mut matches = command.try_get_matches_from_mut(typed)?;
-    Arguments::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
-}
 
 /// Builds the commands with their flags and examples.
 pub fn command() -> Command {
@@ -229,6 +285,8 @@ fn with_help(command: Command, path: &[&str], help: &str) -> Command {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::args::read;
+    use std::ffi::OsString;
 
     /// Splits a line as a shell would, as far as the examples need it.
     fn split_words(line: &str) -> Vec<OsString> {

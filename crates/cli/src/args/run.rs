@@ -1,5 +1,6 @@
 //! The arguments of `lango run`.
 
+use super::ModeArgument;
 use clap::Args;
 use std::path::PathBuf;
 
@@ -9,8 +10,10 @@ use std::path::PathBuf;
                         cat error.log | lango run \"what broke?\" > answer.md\n  \
                         lango run --attach screen.png \"what is wrong here?\"\n  \
                         lango run --json \"hello\"\n  \
+                        lango run --mode plan \"rename the module\"\n  \
                         lango run --schema files.json \"which files are here?\" | jq .files\n  \
-                        lango run --session s_1k2m \"and then?\"")]
+                        lango run --session s_1k2m \"and then?\"\n  \
+                        lango run --continue \"and then?\"")]
 pub struct RunArguments {
     /// The question; `-` or nothing reads it from standard input. Piped input is added to it.
     pub prompt: Vec<String>,
@@ -35,9 +38,16 @@ pub struct RunArguments {
     #[arg(long, value_name = "ID")]
     pub session: Option<String>,
 
+    /// Continue the session that was used last in this folder.
+    #[arg(long = "continue", conflicts_with = "session")]
+    pub continues: bool,
+
     /// Store nothing.
-    #[arg(long, conflicts_with = "session")]
+    #[arg(long, conflicts_with_all = ["session", "continues"])]
     pub ephemeral: bool,
+
+    #[command(flatten)]
+    pub mode: ModeArgument,
 
     /// Print no progress on stderr.
     #[arg(short, long)]

@@ -200,7 +200,7 @@ fn unused_files(tree: &Tree, roster: &Roster) -> Option<String> {
     (!files.is_empty()).then(|| format!("not used, because {why}: {}", files.join(", ")))
 }
 
-fn as_text(tree: &Tree, app: &App) -> String {
+pub(super) fn as_text(tree: &Tree, app: &App) -> String {
     let roster = &app.roster;
     let mut text = match tree.mode {
         TreeMode::Multi => format!("{} ({} topology)\n", tree.root.name, tree.topology),

@@ -3,16 +3,17 @@
 use super::ask::{ApprovalMode, reason};
 use super::memory::remember;
 use super::present::{Presentation, answer_command};
+use super::turn_screen::TurnScreen;
 use super::watch::{PromptContext, TurnRequest, watch};
 use crate::args::{AnswerWord, ApprovalsCommand};
 use crate::exit::Exit;
-use crate::screen::{self, Layout, RequestDetail, age, one_line, request, subject_line};
+use crate::screen::{self, Activity, Layout, RequestDetail, age, one_line, request, subject_line};
 use lango::app::App;
 use lango::app::sessions::{Sessions, open_session};
 use lango::app::{Failure, grants};
 use lango_core::{
     ApprovalAnswer, ApprovalId, ApprovalQuestion, Approvals, Clock, Grant, PendingApproval,
-    PreviewLength,
+    PermissionMode, PreviewLength,
 };
 use lango_engine::{RunnerError, SystemClock};
 use std::time::Instant;
@@ -20,9 +21,11 @@ use std::time::Instant;
 /// Runs the command.
 pub(super) async fn approvals(
     config: Vec<String>,
+    mode: PermissionMode,
     command: Option<ApprovalsCommand>,
 ) -> Result<Exit, Failure> {
     let mut app = App::load(config).await?;
+    app.mode.set(mode);
     let sessions = app.sessions_for_reading().await?;
     match command.unwrap_or(ApprovalsCommand::List { json: false }) {
         ApprovalsCommand::List { json } => list(&app, &sessions, json).await,
@@ -40,6 +43,7 @@ pub(super) async fn approvals(
             because,
             json,
             quiet,
+            ..
         } => {
             let waiting = approvals_of_all_users(&app, &sessions).await?.waiting;
             let waiting = find_by_prefix(&id, "pending approval", waiting, |waiting| {
@@ -49,6 +53,7 @@ pub(super) async fn approvals(
             let presentation = Presentation {
                 json,
                 quiet,
+                is_plain: app.loaded.settings.ui.plain,
                 ..Presentation::default()
             };
             app.connect().await?;
@@ -100,7 +105,7 @@ async fn approvals_of_all_users(app: &App, sessions: &Sessions) -> Result<Approv
     Ok(all)
 }
 
-async fn list(app: &App, sessions: &Sessions, as_json: bool) -> Result<Exit, Failure> {
+pub(super) async fn list(app: &App, sessions: &Sessions, as_json: bool) -> Result<Exit, Failure> {
     let approvals = approvals_of_all_users(app, sessions).await?;
     if as_json {
         screen::print(&screen::json(
@@ -304,7 +309,7 @@ async fn answer_and_resume(
     let runner = app.runner(sessions, &choice.model)?;
     let mut conversation = open_session(&runner, waiting.session.clone()).await?;
     if !presentation.quiet {
-        let preview = conversation.preview(waiting, PreviewLength::Short).await;
+        let preview = conversation.preview(waiting, PreviewLength::Full).await;
         let shown = RequestDetail::Preview(preview.as_deref());
         screen::say(&request(waiting, shown, 0, screen::columns()));
     }
@@ -314,20 +319,17 @@ async fn answer_and_resume(
     };
     let started = Instant::now();
     let input = TurnRequest::Answer(waiting.request.id.clone(), answer);
-    let event_printer = presentation.event_printer();
     app.vaults.allow_prompts();
     let context = PromptContext {
         folder: &app.folder(),
         vaults: &app.vaults,
+        typed_command: None,
     };
-    let watched = watch(
-        &mut conversation,
-        input,
-        approval_mode,
-        context,
-        event_printer,
-    )
-    .await?;
+    let display = presentation.display();
+    let palette = display.palette();
+    let (mut activity, mut keys) = (Activity::new(palette.clone()), None);
+    let view = TurnScreen::new(display, &mut activity, palette, &mut keys, None);
+    let watched = watch(&mut conversation, input, approval_mode, context, view).await?;
     let exit = presentation.present(&watched, choice.model.name(), started.elapsed())?;
     remember(
         app,

@@ -1,21 +1,25 @@
 //! Asks the user at the terminal whether a call may run. Without a terminal the call is denied, and the message names
 //! the rule that would have allowed it.
+//!
+//! The approver is part of the running turn and has no access to the screen. It sends its question to the loop that
+//! shows the turn (`watch.rs`), which owns the keys.
+
+mod plain;
+mod prompt;
+mod question;
 
 use super::watch::PromptContext;
-use crate::screen::{self, RequestDetail, allowing_rule, request};
-use lango::app::terminal_state::TerminalState;
+use crate::screen::{self, allowing_rule};
 use lango::app::{Failure, FailureKind};
 use lango::{ApprovalDecision, Approver, PendingCall};
-use lango_core::{
-    ApprovalAnswer, BoxFuture, PendingApproval, PreviewLength, RuleSubject, Text, UserId,
-};
-use lango_engine::{UpdateBacklog, edited_grant_problem};
-use rustix::termios::QueueSelector;
-use rustyline::error::ReadlineError;
-use rustyline::{Behavior, Config, DefaultEditor};
-use std::io::IsTerminal;
-use std::sync::atomic::{AtomicBool, Ordering};
+use lango_core::{ApprovalAnswer, BoxFuture, PendingApproval, PreviewLength, Text, UserId};
+use lango_engine::UpdateBacklog;
+pub(super) use plain::ask_plainly;
+pub(super) use prompt::{PromptStep, QuestionPrompt};
+pub(super) use question::{Question, Reply};
 use std::sync::{Mutex, PoisonError};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::sync::oneshot;
 
 /// What happens when a call needs approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,26 +34,24 @@ pub(super) enum ApprovalMode {
     Defer,
 }
 
-/// What the user did at the prompt.
-enum Reply {
-    Answered(ApprovalAnswer),
-    /// Stop the turn.
-    Stop,
-    /// Leave the request pending.
-    Wait,
-}
-
 impl ApprovalMode {
     /// Returns [`Terminal`](Self::Terminal) if this process has a terminal, or else [`Deny`](Self::Deny).
     pub(super) fn detect() -> Self {
-        let has_terminal = std::io::stderr().is_terminal()
-            && (std::io::stdin().is_terminal() || std::fs::File::open("/dev/tty").is_ok());
-        if has_terminal {
+        use std::io::IsTerminal;
+        if std::io::stderr().is_terminal() && crate::terminal::has_keyboard() {
             Self::Terminal
         } else {
             Self::Deny
         }
     }
+}
+
+/// A message of the approver to the loop that shows the turn.
+pub(super) enum ApproverMessage {
+    /// Show the question and send the reply. If the sender is closed, another process has answered.
+    Ask(Box<Question>, oneshot::Sender<Reply>),
+    /// The reply was handled, with all prompts that follow from it; the screen belongs to the loop again.
+    Done,
 }
 
 /// Asks the user at the terminal, or decides without one, as the [`ApprovalMode`] says.
@@ -58,30 +60,28 @@ pub(super) struct TerminalApprover<'a> {
     context: PromptContext<'a>,
     /// The updates that are not on the screen yet.
     backlog: UpdateBacklog,
-    is_prompting: AtomicBool,
+    messages: UnboundedSender<ApproverMessage>,
     denied: Mutex<Vec<PendingApproval>>,
     failure: Mutex<Option<Failure>>,
 }
 
 impl<'a> TerminalApprover<'a> {
+    /// Creates an approver, and the messages that the loop has to handle.
     pub(super) fn new(
         mode: ApprovalMode,
         context: PromptContext<'a>,
         backlog: UpdateBacklog,
-    ) -> Self {
-        Self {
+    ) -> (Self, UnboundedReceiver<ApproverMessage>) {
+        let (messages, received) = unbounded_channel();
+        let approver = Self {
             mode,
             context,
             backlog,
-            is_prompting: AtomicBool::new(false),
+            messages,
             denied: Mutex::default(),
             failure: Mutex::default(),
-        }
-    }
-
-    /// Whether the user is being asked.
-    pub(super) fn is_prompting(&self) -> bool {
-        self.is_prompting.load(Ordering::Relaxed)
+        };
+        (approver, received)
     }
 
     /// Returns the calls that were denied because no user could be asked; fails if a prompt failed.
@@ -114,7 +114,6 @@ impl<'a> TerminalApprover<'a> {
     async fn decide(&self, call: PendingCall<'_>) -> ApprovalDecision {
         // The question comes after what led to it.
         self.backlog.emptied().await;
-        self.is_prompting.store(true, Ordering::Relaxed);
         let decision = match self.ask(call).await {
             Ok(ApprovalDecision::Answer(answer)) => {
                 match self.prepare(call.user(), call.approval, answer).await {
@@ -128,7 +127,8 @@ impl<'a> TerminalApprover<'a> {
             }
             decision => decision,
         };
-        self.is_prompting.store(false, Ordering::Relaxed);
+        // The loop may have ended because its output is closed.
+        let _ = self.messages.send(ApproverMessage::Done);
         decision.unwrap_or_else(|failure| {
             let mut failed = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
             *failed = Some(failure);
@@ -150,24 +150,34 @@ impl<'a> TerminalApprover<'a> {
                 Ok(ApprovalDecision::Unattended { reason })
             }
             ApprovalMode::Terminal | ApprovalMode::TerminalOnly => {
-                let preview = call.preview(PreviewLength::Short).await;
-                let shown = RequestDetail::Preview(preview.as_deref());
-                screen::say(&request(approval, shown, call.more, screen::columns()));
+                if self
+                    .context
+                    .typed_command
+                    .is_some_and(|typed| typed.is_for(&approval.request))
+                {
+                    return Ok(ApprovalDecision::allow());
+                }
                 let can_wait = self.mode == ApprovalMode::Terminal;
                 let question = Question {
                     waiting: approval.clone(),
                     folder: self.context.folder.into(),
-                    whole: call.preview(PreviewLength::Full).await,
+                    preview: call.preview(PreviewLength::Full).await,
                     subject: call.subject(),
                     can_wait,
+                    more: call.more,
                 };
-                let reply = ask_user(question).await?;
+                let (reply, replied) = oneshot::channel();
+                let _ = self
+                    .messages
+                    .send(ApproverMessage::Ask(Box::new(question), reply));
+                // Without a loop that shows the turn, nobody can answer.
+                let reply = replied.await.unwrap_or(Reply::Wait);
                 Ok(match reply {
                     Reply::Answered(answer) => ApprovalDecision::Answer(answer),
-                    Reply::Wait => ApprovalDecision::Defer,
+                    Reply::Wait if can_wait => ApprovalDecision::Defer,
                     // Leaving the prompt does not answer what happened to the call.
                     Reply::Stop if !is_permission && can_wait => ApprovalDecision::Defer,
-                    Reply::Stop => ApprovalDecision::Cancel,
+                    Reply::Stop | Reply::Wait => ApprovalDecision::Cancel,
                 })
             }
         }
@@ -203,218 +213,8 @@ fn report_denied(waiting: &PendingApproval) -> Text {
     "no user could be asked to approve the call; say that it was not done and why".into()
 }
 
-/// A question to the user.
-struct Question {
-    waiting: PendingApproval,
-    folder: Text,
-    /// The full preview of what the call would change.
-    whole: Option<String>,
-    /// What patterns for this tool are matched against.
-    subject: RuleSubject,
-    /// Whether the turn can stay pending.
-    can_wait: bool,
-}
-
-/// Reads the answer on a separate thread, because reading the terminal blocks.
-async fn ask_user(question: Question) -> Result<Reply, Failure> {
-    let can_wait = question.can_wait;
-    let terminal = TerminalState::of_input();
-    let typed = tokio::task::spawn_blocking(move || question.read_reply());
-    let reply = tokio::select! {
-        typed = typed => typed.map_err(|error| error.to_string()),
-        _ = tokio::signal::ctrl_c() => {
-            terminal.restore();
-            return Ok(Reply::Stop);
-        }
-        () = super::watch::termination_requested() => {
-            terminal.restore();
-            return Ok(Reply::Wait);
-        }
-    };
-    let reply = reply.and_then(|reply| reply.map_err(|error| error.to_string()));
-    let reply = reply.map_err(|error| {
-        let message = format!("cannot read from the terminal: {error}");
-        Failure::failed(message)
-    })?;
-    Ok(match reply {
-        Reply::Wait if !can_wait => Reply::Stop,
-        reply => reply,
-    })
-}
-
-impl Question {
-    /// Returns the pattern for a lasting grant, if one can be offered. Without persistence no grant can outlast the
-    /// call.
-    fn pattern(&self) -> Option<&Text> {
-        let pattern = self.waiting.request.pattern.as_ref();
-        pattern.filter(|_| self.can_wait)
-    }
-
-    fn keys(&self) -> String {
-        if !self.waiting.request.question.is_permission() {
-            let later = if self.can_wait {
-                " · ctrl-d later"
-            } else {
-                ""
-            };
-            return format!(
-                "└ r run it again · s skip it · t tell what happened · v view all{later} > "
-            );
-        }
-        let for_longer = self.pattern().map(|pattern| {
-            let pattern = screen::one_line(&screen::escape_invisible(pattern), 40);
-            format!("s this session · p always here: {pattern} · ")
-        });
-        let later = if self.can_wait {
-            " · ctrl-d later"
-        } else {
-            ""
-        };
-        format!(
-            "└ y once · {}n no · e no, and say why · v view all{later} > ",
-            for_longer.unwrap_or_default()
-        )
-    }
-
-    fn read_reply(&self) -> rustyline::Result<Reply> {
-        // Discard what was typed before the question appeared.
-        let _ = rustix::termios::tcflush(std::io::stdin(), QueueSelector::IFlush);
-        let config = Config::builder().behavior(Behavior::PreferTerm).build();
-        let mut editor = DefaultEditor::with_config(config)?;
-        let keys = self.keys();
-        loop {
-            let typed = match editor.readline(&keys) {
-                Ok(typed) => typed,
-                Err(error) => return reply_to_exit(error),
-            };
-            let typed = typed.trim().to_lowercase();
-            if !self.waiting.request.question.is_permission() && typed != "v" {
-                match self.read_outcome_answer(&mut editor, &typed)? {
-                    Some(reply) => return Ok(reply),
-                    None => continue,
-                }
-            }
-            let answer = match (typed.as_str(), self.pattern()) {
-                ("y" | "yes", _) => ApprovalAnswer::Once,
-                ("n" | "no", _) => ApprovalAnswer::No { reason: None },
-                ("e", _) => match editor.readline("  why not? > ") {
-                    Ok(why) => ApprovalAnswer::No {
-                        reason: reason(&why),
-                    },
-                    Err(error) => return reply_to_exit(error),
-                },
-                (key @ ("s" | "p"), Some(pattern)) => {
-                    let pattern = match edit(&mut editor, pattern) {
-                        Ok(edited) if edited.trim().is_empty() => continue,
-                        Ok(edited) => match edited_grant_problem(self.subject, pattern, &edited) {
-                            None => edited,
-                            Some(problem) => {
-                                screen::say(&format!("  not granted: {problem}"));
-                                continue;
-                            }
-                        },
-                        Err(error) => return reply_to_exit(error),
-                    };
-                    let folder = Text::clone(&self.folder);
-                    match key {
-                        "s" => ApprovalAnswer::Session { pattern },
-                        _ => ApprovalAnswer::Always { pattern, folder },
-                    }
-                }
-                ("v", _) => {
-                    let shown = RequestDetail::Everything(self.whole.as_deref());
-                    let text = request(&self.waiting, shown, 0, screen::columns());
-                    page_through(&mut editor, &text)?;
-                    continue;
-                }
-                _ => {
-                    screen::say("  type one of the letters, then Enter; nothing runs before that");
-                    continue;
-                }
-            };
-            return Ok(Reply::Answered(answer));
-        }
-    }
-}
-
-impl Question {
-    /// Reads the answer about a call that may have run; `None` if the letter is unknown.
-    fn read_outcome_answer(
-        &self,
-        editor: &mut DefaultEditor,
-        typed: &str,
-    ) -> rustyline::Result<Option<Reply>> {
-        let answer = match typed {
-            "r" => ApprovalAnswer::Retry,
-            "s" => ApprovalAnswer::Skip,
-            "t" => match editor.readline("  what happened? > ") {
-                Ok(text) if text.trim().is_empty() => return Ok(None),
-                Ok(text) => ApprovalAnswer::Happened {
-                    text: text.trim().into(),
-                },
-                Err(error) => return reply_to_exit(error).map(Some),
-            },
-            _ => {
-                screen::say("  type one of the letters, then Enter; nothing runs before that");
-                return Ok(None);
-            }
-        };
-        Ok(Some(Reply::Answered(answer)))
-    }
-}
-
-/// Shows a text page by page.
-fn page_through(editor: &mut DefaultEditor, text: &str) -> rustyline::Result<()> {
-    let lines: Vec<&str> = text.lines().collect();
-    // Two rows are reserved for the prompt below the page.
-    let mut rows = screen::rows().saturating_sub(2);
-    let mut shown = 0;
-    loop {
-        let next = lines.len().min(shown + rows);
-        screen::say(&lines[shown..next].join("\n"));
-        shown = next;
-        let left = lines.len() - shown;
-        if left == 0 {
-            return Ok(());
-        }
-        let left = screen::count(left as u64, "more line");
-        let question = format!("  {left} · Enter next page · a all of it · q back > ");
-        match editor.readline(&question) {
-            Ok(typed) if typed.trim() == "q" => return Ok(()),
-            Ok(typed) if typed.trim() == "a" => rows = usize::MAX / 2,
-            Ok(_) => {}
-            // Leaving the pager returns to the question.
-            Err(ReadlineError::Interrupted | ReadlineError::Eof) => return Ok(()),
-            Err(error) => return Err(error),
-        }
-    }
-}
-
-/// Lets the user edit a pattern. A pattern with control characters cannot be edited and stays as it is.
-fn edit(editor: &mut DefaultEditor, pattern: &Text) -> rustyline::Result<Text> {
-    let shown = screen::escape_invisible(pattern);
-    if *shown != **pattern {
-        screen::say(&format!(
-            "  for calls like: {}",
-            screen::one_line(&shown, 400)
-        ));
-        return Ok(Text::clone(pattern));
-    }
-    let edited = editor.readline_with_initial("  for calls like > ", (pattern, ""))?;
-    Ok(edited.trim().into())
-}
-
 /// Formats the user's reason for the model.
 pub(super) fn reason(why: &str) -> Option<Text> {
     let why = why.trim();
     (!why.is_empty()).then(|| format!("the user said no: {why}").into())
-}
-
-/// Maps leaving the prompt to a reply: Ctrl-C stops the turn, Ctrl-D leaves it waiting.
-fn reply_to_exit(error: ReadlineError) -> rustyline::Result<Reply> {
-    match error {
-        ReadlineError::Interrupted => Ok(Reply::Stop),
-        ReadlineError::Eof => Ok(Reply::Wait),
-        other => Err(other),
-    }
 }

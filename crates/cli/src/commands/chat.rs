@@ -1,34 +1,65 @@
-//! `lango`: an interactive chat. Ctrl-C stops the turn, not the program; Ctrl-D or a termination signal ends the
-//! chat.
+//! `lango`: an interactive chat. Escape and Ctrl-C stop the turn, not the program; Ctrl-D or a termination signal ends
+//! the chat.
 
-mod line;
-mod turn;
+mod banner;
+mod reading;
+pub(super) mod slash;
+mod slash_actions;
+mod typed_command;
+mod undo;
 
-use super::watch::PromptContext;
+use super::ask::ApprovalMode;
+use super::chat_input::ChatInput;
+use super::present::describe_pending;
+use super::resume::{last_session_here, print_recap};
+use super::turn_screen::{TurnDisplay, TurnScreen, title};
+use super::watch::{PromptContext, TurnRequest, TypedCommand, watch};
 use crate::exit::Exit;
-use crate::screen;
+use crate::screen::{self, Activity, footer};
+use crate::terminal::{KeyReader, LineReader, Output, Palette, Region, ScreenMode, wrap_prefixed};
+use lango::app::attach::{mentioned_files, read_files};
 use lango::app::sessions::{Sessions, open_session};
-use lango::app::signals::{StopSignal, StopSignals};
+use lango::app::signals::StopSignals;
 use lango::app::{App, Persistence};
 use lango::app::{Failure, FailureKind};
-use lango_core::{Model, SessionId, UserInput};
-use lango_engine::{Conversation, RunnerError, SkippedAgent, TreeMode};
-use lango_models::OfflineModel;
-use line::{Line, LineInput};
+use lango_core::{Model, Outcome, PermissionMode, SessionId, UserInput};
+use lango_engine::{Conversation, RunnerError, TurnEnd};
+use slash::SlashCommand;
+use std::io::IsTerminal;
 use std::sync::Arc;
+use std::time::Instant;
+use typed_command::{COMMAND_TOOL, CommandModel};
 
-/// Opens a chat in a new session.
-pub(super) async fn chat(config: Vec<String>) -> Result<Exit, Failure> {
+/// How a chat starts.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct ChatOptions {
+    /// Whether it continues the session that was used last in this folder.
+    pub continues: bool,
+    pub mode: PermissionMode,
+}
+
+/// Opens a chat in a new session, or in the last one of this folder.
+pub(super) async fn chat(config: Vec<String>, options: ChatOptions) -> Result<Exit, Failure> {
     let mut signals = StopSignals::listen()?;
     let load = App::load_for(config, Persistence::Everything);
     let mut app = signals.guard(load).await?;
-    let result = chat_in(&mut app, &mut signals).await;
+    app.mode.set(options.mode);
+    let result = chat_in(&mut app, options, &mut signals).await;
     // Also after a failure, so that clean-up after servers is reported.
     app.close().await;
     result
 }
 
-async fn chat_in(app: &mut App, signals: &mut StopSignals) -> Result<Exit, Failure> {
+async fn chat_in(
+    app: &mut App,
+    options: ChatOptions,
+    signals: &mut StopSignals,
+) -> Result<Exit, Failure> {
+    if options.continues {
+        let sessions = app.sessions_for_reading().await?;
+        let session = last_session_here(app, &sessions).await?;
+        return resume_in(app, sessions, session, signals).await;
+    }
     signals.guard(app.connect()).await?;
     let sessions = app.sessions().await?;
     app.sandbox.store_result();
@@ -36,13 +67,15 @@ async fn chat_in(app: &mut App, signals: &mut StopSignals) -> Result<Exit, Failu
     choice.warn();
     let model = choice.model;
     let conversation = app.runner(&sessions, &model)?.start(app.user());
-    chat_loop(app, &sessions, conversation, &model, signals).await
+    Chat::new(app, sessions, conversation, model)
+        .run(signals)
+        .await
 }
 
 /// Opens a chat in an existing session.
 pub(super) async fn resume(
     app: &mut App,
-    sessions: &Sessions,
+    sessions: Sessions,
     session: SessionId,
 ) -> Result<Exit, Failure> {
     let mut signals = StopSignals::listen()?;
@@ -53,7 +86,7 @@ pub(super) async fn resume(
 
 async fn resume_in(
     app: &mut App,
-    sessions: &Sessions,
+    sessions: Sessions,
     session: SessionId,
     signals: &mut StopSignals,
 ) -> Result<Exit, Failure> {
@@ -61,109 +94,287 @@ async fn resume_in(
     let choice = signals.guard(app.choose_model()).await?;
     choice.warn();
     let model = choice.model;
-    let runner = app.runner(sessions, &model)?;
+    let runner = app.runner(&sessions, &model)?;
     let conversation = open_session(&runner, session).await?;
-    chat_loop(app, sessions, conversation, &model, signals).await
+    Chat::new(app, sessions, conversation, model)
+        .run(signals)
+        .await
 }
 
-async fn chat_loop(
-    app: &mut App,
-    sessions: &Sessions,
-    mut conversation: Conversation,
-    chosen: &Arc<dyn Model>,
-    signals: &mut StopSignals,
-) -> Result<Exit, Failure> {
-    let model = chosen.name();
-    screen::print(&banner(app, &conversation, model))?;
-    app.remote_agents.retry_in_background();
-    let mut input = LineInput::open(app.loaded.paths.chat_history())?;
-    app.vaults.allow_prompts();
-    let (folder, vaults) = (app.folder(), Arc::clone(&app.vaults));
-    let context = PromptContext {
-        folder: &folder,
-        vaults: &vaults,
-    };
-    finish_pending_turn(&mut conversation, model, context).await?;
-    loop {
-        let typed = next_line(app, &mut input, &conversation, signals).await?;
-        let line = match typed {
-            Line::Text(line) => line,
-            Line::Cleared => continue,
-            Line::End => break,
+/// An open chat.
+struct Chat<'a> {
+    app: &'a mut App,
+    sessions: Sessions,
+    conversation: Conversation,
+    model: Arc<dyn Model>,
+    screen: ScreenMode,
+    palette: Palette,
+    activity: Activity,
+    keys: Option<KeyReader>,
+    input: ChatInput,
+    /// Reads lines if the screen is plain.
+    lines: Option<LineReader>,
+    /// Whether a turn of this chat has run.
+    has_run: bool,
+}
+
+impl<'a> Chat<'a> {
+    fn new(
+        app: &'a mut App,
+        sessions: Sessions,
+        conversation: Conversation,
+        model: Arc<dyn Model>,
+    ) -> Self {
+        let screen = ScreenMode::detect(app.loaded.settings.ui.plain, Output::Stdout);
+        let palette = match screen {
+            ScreenMode::Live => Palette::for_terminal(),
+            ScreenMode::Plain => Palette::plain(),
         };
-        match line.trim() {
-            "" => {}
-            "/quit" | "/exit" => break,
-            "/help" => screen::print(HELP)?,
-            command if command.starts_with('/') && !command.contains(' ') => {
-                screen::print(&format!("there is no command {command}; /help lists them"))?;
+        let agents = app.tree.agents.iter().map(|agent| agent.name.clone());
+        let root = app.tree.root.name.clone();
+        let palette = palette.with_agents(std::iter::once(root).chain(agents));
+        let history = app.loaded.paths.chat_history();
+        let input = ChatInput::new(&history, app.workspace.path(), app.mode.clone());
+        Self {
+            activity: Activity::new(palette.clone()),
+            app,
+            sessions,
+            conversation,
+            model,
+            screen,
+            palette,
+            keys: None,
+            input,
+            lines: None,
+            has_run: false,
+        }
+    }
+
+    async fn run(mut self, signals: &mut StopSignals) -> Result<Exit, Failure> {
+        screen::print(&self.banner())?;
+        print_recap(&self.sessions, self.conversation.session()).await?;
+        self.app.remote_agents.retry_in_background();
+        self.app.vaults.allow_prompts();
+        self.open_screen()?;
+        let result = self.converse(signals).await;
+        self.close_screen();
+        result?;
+        if self.conversation.turns() > 0 {
+            screen::print(&format!(
+                "continue: lango resume {}",
+                self.conversation.session()
+            ))?;
+        }
+        Ok(Exit::Ok)
+    }
+
+    fn open_screen(&mut self) -> Result<(), Failure> {
+        if self.screen == ScreenMode::Live {
+            self.input.status = self.status();
+            self.keys = Some(KeyReader::open()?);
+            Region::open(Output::Stdout);
+        }
+        Ok(())
+    }
+
+    fn close_screen(&mut self) {
+        title("");
+        Region::close();
+        self.keys = None;
+    }
+
+    async fn converse(&mut self, signals: &mut StopSignals) -> Result<(), Failure> {
+        self.finish_pending_turn().await?;
+        while let Some(message) = self.next_message(signals).await? {
+            if self.screen == ScreenMode::Live {
+                let sent = ChatInput::sent_lines(&message, screen::columns(), &self.palette);
+                screen::print_rendered(&format!("\n{sent}"))?;
             }
-            question => {
-                finish_pending_turn(&mut conversation, model, context).await?;
-                if app.add_new_remote_agents()? {
-                    conversation.set_runner(&app.runner(sessions, chosen)?);
-                }
-                match input.as_question(question) {
-                    Ok(question) => {
-                        run_turn(&mut conversation, model, Some(&question), context).await?;
+            match SlashCommand::parse(&message) {
+                Some(Ok((SlashCommand::Quit, _))) => return Ok(()),
+                Some(Ok((command, argument))) => {
+                    if let Err(failure) = self.perform(command, argument).await {
+                        screen::say(&format!("error: {failure}"));
                     }
-                    Err(failure) => screen::say(&format!("error: {failure}")),
                 }
+                Some(Err(unknown)) => screen::print(&unknown)?,
+                None => self.send(&message).await?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs the turn of a message, or the command after `!`.
+    async fn send(&mut self, message: &str) -> Result<(), Failure> {
+        self.finish_pending_turn().await?;
+        if self.app.add_new_remote_agents()? {
+            self.use_model(Arc::clone(&self.model))?;
+        }
+        // Text of a pipe may come from anyone, so it cannot approve a command.
+        if let Some(command) = message.trim().strip_prefix('!')
+            && std::io::stdin().is_terminal()
+        {
+            return self.run_command(command.trim()).await;
+        }
+        match self.question(message) {
+            Ok(question) => self.run_turn(TurnRequest::Question(&question), None).await,
+            Err(failure) => {
+                screen::say(&format!("error: {failure}"));
+                Ok(())
             }
         }
     }
-    if conversation.turns() > 0 {
-        screen::print(&format!(
-            "continue: lango sessions resume {}",
-            conversation.session()
-        ))?;
-    }
-    Ok(Exit::Ok)
-}
 
-/// Waits for the next line and meanwhile updates memory for the last turn. Fails if the process gets a termination
-/// signal, or got one during the last turn.
-async fn next_line(
-    app: &App,
-    input: &mut LineInput,
-    conversation: &Conversation,
-    signals: &mut StopSignals,
-) -> Result<Line, Failure> {
-    let typed = async {
-        let typed = input.next();
-        tokio::pin!(typed);
-        tokio::select! {
-            line = &mut typed => return line,
-            _ = app.remember(conversation.user(), conversation.session()) => {}
+    /// Runs a command that the user typed.
+    async fn run_command(&mut self, command: &str) -> Result<(), Failure> {
+        let tree = Arc::clone(&self.app.tree);
+        let owner = tree
+            .owner_of(COMMAND_TOOL)
+            .map_or(&tree.root, |owner| owner);
+        let model: Arc<dyn Model> = Arc::new(CommandModel::new(command, owner.name.as_str()));
+        let runner = self
+            .app
+            .runner_without_agent_models(&self.sessions, &model)?;
+        self.conversation.set_runner(&runner);
+        let typed = TypedCommand(command.to_owned());
+        let question = UserInput::from(format!("!{command}").as_str());
+        let result = self
+            .run_turn(TurnRequest::Question(&question), Some(&typed))
+            .await;
+        self.use_model(Arc::clone(&self.model))?;
+        result
+    }
+
+    /// Uses a model from the next turn on.
+    fn use_model(&mut self, model: Arc<dyn Model>) -> Result<(), Failure> {
+        let runner = self.app.runner(&self.sessions, &model)?;
+        self.conversation.set_runner(&runner);
+        self.model = model;
+        self.input.status = self.status();
+        Ok(())
+    }
+
+    /// Turns a message into a question, with the files that it mentions and those of `/attach`. Mentions only count if
+    /// standard input is a terminal.
+    fn question(&mut self, message: &str) -> Result<UserInput, Failure> {
+        if !std::io::stdin().is_terminal() {
+            return Ok(UserInput::from_pipe(message, 0));
         }
-        typed.await
-    };
-    tokio::select! {
-        biased;
-        () = signals.terminated() => {}
-        line = typed => return line,
+        let mut question = UserInput::from(message);
+        let mentioned = mentioned_files(message).into_iter().map(Into::into);
+        let files: Vec<_> = self
+            .input
+            .attachments
+            .iter()
+            .cloned()
+            .chain(mentioned)
+            .collect();
+        question.files = read_files(&files)?;
+        self.input.attachments.clear();
+        Ok(question)
     }
-    input.restore_terminal();
-    Err(StopSignal::Terminate.into())
-}
 
-/// Resumes an interrupted turn and asks for pending approvals. The session cannot start another turn before that.
-async fn finish_pending_turn(
-    conversation: &mut Conversation,
-    model: &str,
-    context: PromptContext<'_>,
-) -> Result<(), Failure> {
-    if let Err(error) = refresh_if_pending(conversation).await {
-        screen::say(&format!("error: {}", Failure::from(error)));
-        return Ok(());
+    /// Resumes an interrupted turn and asks for pending approvals. The session cannot start another turn before that.
+    async fn finish_pending_turn(&mut self) -> Result<(), Failure> {
+        if let Err(error) = refresh_if_pending(&mut self.conversation).await {
+            screen::say(&format!("error: {}", Failure::from(error)));
+            return Ok(());
+        }
+        match (
+            self.conversation.is_interrupted(),
+            self.conversation.waiting(),
+        ) {
+            (false, []) => return Ok(()),
+            (false, _) => screen::say("this session waits for your answer"),
+            // The first stored event tells the user that the turn is resumed.
+            (true, _) => {}
+        }
+        self.run_turn(TurnRequest::Continue, None).await
     }
-    match (conversation.is_interrupted(), conversation.waiting()) {
-        (false, []) => return Ok(()),
-        (false, _) => screen::say("this session waits for your answer"),
-        // The first stored event tells the user that the turn is resumed.
-        (true, _) => {}
+
+    /// Runs a turn and shows it. Errors are printed and the chat continues; only a termination signal ends it.
+    async fn run_turn(
+        &mut self,
+        request: TurnRequest<'_>,
+        typed_command: Option<&TypedCommand>,
+    ) -> Result<(), Failure> {
+        match self.show_turn(request, typed_command).await {
+            Err(failure) if failure.kind == FailureKind::Terminated => Err(failure),
+            Err(failure) => {
+                screen::say(&format!("error: {failure}"));
+                Ok(())
+            }
+            Ok(()) => Ok(()),
+        }
     }
-    run_turn(conversation, model, None, context).await
+
+    async fn show_turn(
+        &mut self,
+        request: TurnRequest<'_>,
+        typed_command: Option<&TypedCommand>,
+    ) -> Result<(), Failure> {
+        let started = Instant::now();
+        self.has_run = true;
+        let display = TurnDisplay {
+            screen: self.screen,
+            progress: Output::Stdout,
+            is_quiet: false,
+            prints_events: false,
+            streams_answer: true,
+            opening: None,
+        };
+        title("◐ lango");
+        let (folder, vaults) = (self.app.folder(), Arc::clone(&self.app.vaults));
+        let context = PromptContext {
+            folder: &folder,
+            vaults: &vaults,
+            typed_command,
+        };
+        let is_live = self.screen == ScreenMode::Live;
+        let view = TurnScreen::new(
+            display,
+            &mut self.activity,
+            self.palette.clone(),
+            &mut self.keys,
+            is_live.then_some(&mut self.input),
+        );
+        let mode = ApprovalMode::detect();
+        let watched = watch(&mut self.conversation, request, mode, context, view).await;
+        self.restore_screen()?;
+        let report = match watched?.end {
+            TurnEnd::Finished(report) => report,
+            TurnEnd::Waiting(waiting) if waiting.is_empty() => return Ok(()),
+            TurnEnd::Waiting(waiting) => {
+                return Ok(screen::write_line(&describe_pending(&waiting))?);
+            }
+        };
+        if report.outcome == Outcome::Cancelled {
+            self.input.return_queued();
+        }
+        let model = self.model.name();
+        let model = report.model.as_deref().unwrap_or(model);
+        let author = report.author.as_ref();
+        let author = author
+            .map(|author| format!("{author} · "))
+            .unwrap_or_default();
+        let footer = footer(&report, model, started.elapsed());
+        let lines = wrap_prefixed(&format!("{author}{footer}"), "  ", "  ", screen::columns());
+        let lines: Vec<String> = lines.iter().map(|line| self.palette.dim(line)).collect();
+        Ok(screen::print_rendered(&format!("\n{}", lines.join("\n")))?)
+    }
+
+    /// Opens the keyboard and the region again if a turn that failed has left them closed.
+    fn restore_screen(&mut self) -> Result<(), Failure> {
+        if self.screen == ScreenMode::Live {
+            if self.keys.is_none() {
+                self.keys = Some(KeyReader::open()?);
+            }
+            if !Region::is_open() {
+                Region::open(Output::Stdout);
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Reads the session again if a turn was pending: another process may have finished it.
@@ -173,78 +384,4 @@ async fn refresh_if_pending(conversation: &mut Conversation) -> Result<(), Runne
     } else {
         Ok(())
     }
-}
-
-/// Runs a turn, or continues the pending one. Errors are printed and the chat continues; only a termination signal
-/// ends it.
-async fn run_turn(
-    conversation: &mut Conversation,
-    model: &str,
-    question: Option<&UserInput>,
-    context: PromptContext<'_>,
-) -> Result<(), Failure> {
-    match turn::show_turn(model, conversation, question, context).await {
-        Err(failure) if failure.kind == FailureKind::Terminated => Err(failure),
-        Err(failure) => {
-            screen::say(&format!("error: {failure}"));
-            Ok(())
-        }
-        Ok(()) => Ok(()),
-    }
-}
-
-const HELP: &str = "Say what you need; the agents do the rest.\n  \
-                    @path   attach a file: an image, text, HTML or PDF\n  \
-                    /help   this page\n  \
-                    /quit   leave (or Ctrl-D)\n  \
-                    Ctrl-C  stop the turn that is running";
-
-/// Returns the opening text: workspace, model, agents, warnings, and how to leave.
-fn banner(app: &App, conversation: &Conversation, model: &str) -> String {
-    let agents: Vec<&str> = app
-        .tree
-        .agents
-        .iter()
-        .map(|agent| agent.name.as_str())
-        .collect();
-    let skipped: Vec<&str> = app
-        .tree
-        .skipped
-        .iter()
-        .filter(|skipped| skipped.reason == SkippedAgent::NO_TOOLS)
-        .map(|skipped| skipped.name.as_str())
-        .collect();
-    let mut lines = vec![format!(
-        "lango {} · {} · session {}",
-        env!("CARGO_PKG_VERSION"),
-        app.workspace.path().display(),
-        conversation.session()
-    )];
-    lines.push(match model {
-        OfflineModel::NAME => format!(
-            "model   {} - built-in rules, not an AI model",
-            OfflineModel::NAME
-        ),
-        other => format!("model   {other}"),
-    });
-    lines.push(match (app.tree.mode, skipped.is_empty()) {
-        (TreeMode::Single, _) => format!("agent   {}", app.tree.root.name),
-        (TreeMode::Multi, true) => format!("agents  {}", agents.join(" · ")),
-        (TreeMode::Multi, false) => format!(
-            "agents  {}   (without tools: {})",
-            agents.join(" · "),
-            skipped.join(", ")
-        ),
-    });
-    lines.extend(
-        app.sandbox_notice()
-            .map(|notice| format!("sandbox {notice}")),
-    );
-    lines.extend(
-        app.warnings()
-            .into_iter()
-            .map(|warning| format!("warning {warning}")),
-    );
-    lines.push("/help · ctrl-c stops · ctrl-d leaves".to_owned());
-    lines.join("\n")
 }

@@ -1,12 +1,21 @@
-//! `lango config`: shows the effective configuration and its origins, checks it, and manages trust in project files.
+//! `lango config`: shows the effective configuration and its origins, checks it, changes its files, and manages trust in
+//! project files.
+
+mod change;
+mod edit;
+mod trust;
 
 use crate::args::ConfigCommand;
 use crate::exit::Exit;
 use crate::screen;
+use change::TargetFile;
 use lango::app::App;
 use lango::app::Failure;
-use lango::app::project_trust::{revoke_trust, trust_project};
-use lango_config::{Layout, ProcessEnv};
+use lango::app::credentials_file::StoredKeys;
+use lango::app::project_trust::revoke_trust;
+use lango_config::edit::check_key;
+use lango_config::{ConfigValue, Layout, ProcessEnv};
+use serde_json::json;
 
 /// Runs the command.
 pub(super) async fn config(flags: Vec<String>, command: ConfigCommand) -> Result<Exit, Failure> {
@@ -19,10 +28,34 @@ pub(super) async fn config(flags: Vec<String>, command: ConfigCommand) -> Result
             };
             let loaded = lango_config::load(&ProcessEnv::from_process(flags)?)?;
             screen::print(lango_config::show(&loaded, layout).trim_end())?;
+            if layout == Layout::Origins {
+                let stored = StoredKeys::read(loaded.paths.credentials());
+                for provider in stored.providers() {
+                    let path = stored.path().display();
+                    screen::print(&format!("# the key of {provider} is stored in {path}"))?;
+                }
+            }
             let warnings = loaded.warnings();
             warnings
                 .iter()
                 .for_each(|warning| screen::say(&format!("warning: {warning}")));
+        }
+        ConfigCommand::Get { key, json } => get(flags, &key, json)?,
+        ConfigCommand::Set {
+            key,
+            value,
+            project,
+        } => TargetFile::locate(flags, project)?.set(&key, &value)?,
+        ConfigCommand::Unset { key, project } => TargetFile::locate(flags, project)?.unset(&key)?,
+        ConfigCommand::Edit { project } => {
+            edit::edit(&TargetFile::locate(flags, project)?).await?;
+        }
+        ConfigCommand::Path { project } => {
+            let target = TargetFile::locate(flags, project)?;
+            screen::print(&target.path.display().to_string())?;
+            if !target.path.exists() {
+                screen::say("it does not exist yet");
+            }
         }
         ConfigCommand::Check => {
             let app = App::load(flags).await?;
@@ -40,8 +73,32 @@ pub(super) async fn config(flags: Vec<String>, command: ConfigCommand) -> Result
                 .chain(&app.wildcard_rule_warnings())
                 .for_each(|warning| screen::say(&format!("warning: {warning}")));
         }
-        ConfigCommand::Trust { revoke: false } => screen::print(&trust_project(flags)?)?,
-        ConfigCommand::Trust { revoke: true } => screen::print(&revoke_trust(flags)?)?,
+        ConfigCommand::Trust { revoke: true, .. } => screen::print(&revoke_trust(flags)?)?,
+        ConfigCommand::Trust { yes, .. } => trust::trust(flags, yes).await?,
     }
     Ok(Exit::Ok)
+}
+
+/// Prints the effective value of one key: a text as it is, anything else as TOML. Fails if the key is not set.
+fn get(flags: Vec<String>, key: &str, as_json: bool) -> Result<(), Failure> {
+    check_key(key)?;
+    let loaded = lango_config::load(&ProcessEnv::from_process(flags)?)?;
+    let value = loaded.values.iter().find(|value| value.name == key);
+    if as_json {
+        let value = json!({
+            "key": key,
+            "value": value.and_then(|value| value.value.as_ref()),
+            "origin": value.map_or_else(|| "default".to_owned(), |value| value.origin.to_string()),
+        });
+        return Ok(screen::print(&screen::json(&value, screen::Layout::Line)?)?);
+    }
+    let text = value.and_then(|value| match &value.value {
+        Some(toml::Value::String(text)) => Some(text.clone()),
+        _ => ConfigValue::render(value),
+    });
+    match text {
+        Some(text) => Ok(screen::print(&text)?),
+        None => Err(Failure::failed(format!("`{key}` is not set"))
+            .next(format!("lango config set {key} VALUE"))),
+    }
 }

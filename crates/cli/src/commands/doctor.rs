@@ -1,14 +1,23 @@
 //! `lango doctor`: checks the installation.
 
+use crate::args::DoctorArguments;
 use crate::exit::Exit;
 use crate::screen::{self, Layout};
 use lango::app::Failure;
-use lango::app::doctor::{CheckStatus, Finding, rows, run_checks};
+use lango::app::doctor::{CheckStatus, Finding, ModelCheck, rows, run_checks};
 
 /// Runs the command.
-pub(super) async fn doctor(config: Vec<String>, as_json: bool) -> Result<Exit, Failure> {
-    let (findings, kind) = run_checks(config).await;
-    if as_json {
+pub(super) async fn doctor(
+    config: Vec<String>,
+    arguments: DoctorArguments,
+) -> Result<Exit, Failure> {
+    let model_check = if arguments.offline {
+        ModelCheck::Skip
+    } else {
+        ModelCheck::Call
+    };
+    let (findings, kind) = run_checks(config, model_check).await;
+    if arguments.json {
         screen::print(&screen::json(&rows(&findings), Layout::Indented)?)?;
     } else {
         for finding in &findings {

@@ -1,5 +1,6 @@
-//! `lango mcp`: lists and tests MCP servers, logs in to them, and accepts their changes.
+//! `lango mcp`: adds, lists, tests and removes MCP servers, logs in to them, and accepts their changes.
 
+mod add;
 mod trust;
 
 use crate::args::McpCommand;
@@ -28,10 +29,13 @@ fn redacted_target(server: &ServerOverview) -> String {
 
 /// Runs the command.
 pub(super) async fn mcp(config: Vec<String>, command: McpCommand) -> Result<Exit, Failure> {
-    let app = App::load(config).await?;
     match command {
-        McpCommand::List { json } => list(&app, json),
+        // A broken server must not prevent its removal, so these two do not load the servers first.
+        McpCommand::Add(arguments) => add::add(config, arguments).await,
+        McpCommand::Remove { id } => add::remove(config, &id),
+        McpCommand::List { json } => list(&App::load(config).await?, json),
         McpCommand::Test { id, json } => {
+            let app = App::load(config).await?;
             app.check_workspace()?;
             if let Some(id) = &id {
                 check_known(&app, id)?;
@@ -41,6 +45,7 @@ pub(super) async fn mcp(config: Vec<String>, command: McpCommand) -> Result<Exit
             test(&app, &probes, json)
         }
         McpCommand::Login { id, scope } => {
+            let app = App::load(config).await?;
             check_known(&app, &id)?;
             let show = |page: &str| {
                 screen::say(&format!(
@@ -56,6 +61,7 @@ pub(super) async fn mcp(config: Vec<String>, command: McpCommand) -> Result<Exit
             Ok(Exit::Ok)
         }
         McpCommand::Logout { id } => {
+            let app = App::load(config).await?;
             check_known(&app, &id)?;
             let text = if app.mcp.servers.logout(&id)? {
                 format!(
@@ -68,6 +74,7 @@ pub(super) async fn mcp(config: Vec<String>, command: McpCommand) -> Result<Exit
             Ok(Exit::Ok)
         }
         McpCommand::Trust { id, yes, hash } => {
+            let app = App::load(config).await?;
             check_known(&app, &id)?;
             let consent = match (yes, hash.is_empty()) {
                 (true, _) => Consent::All,
@@ -103,7 +110,7 @@ fn list(app: &App, as_json: bool) -> Result<Exit, Failure> {
         return Ok(Exit::Ok);
     }
     if servers.is_empty() {
-        screen::print("no MCP servers; add one with mcp.servers.<id>.command or .url")?;
+        screen::print("no MCP servers; add one with `lango mcp add`")?;
     }
     for server in servers {
         let line = format!(

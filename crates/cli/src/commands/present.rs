@@ -1,13 +1,15 @@
 //! The output of commands that run a turn: the answer on stdout in the requested format, everything else on stderr,
 //! and the exit code.
 
+use super::turn_screen::TurnDisplay;
 use super::watch::WatchedTurn;
 use crate::exit::Exit;
-use crate::screen::{self, Layout, Progress, allowing_rule, footer, subject_line};
+use crate::screen::{self, DemoNote, Layout, allowing_rule, ending, subject_line, totals};
+use crate::terminal::{Output, Palette, ScreenMode};
 use lango::app::Failure;
 use lango_config::redact;
 use lango_core::{ApprovalQuestion, Outcome, PendingApproval};
-use lango_engine::{TurnEnd, TurnReport, TurnUpdate};
+use lango_engine::{TurnEnd, TurnReport};
 use lango_markdown as markdown;
 use lango_models::OfflineModel;
 use serde_json::{Value, json};
@@ -25,37 +27,29 @@ pub(super) struct Presentation {
     pub quiet: bool,
     /// The session is not stored, so it cannot be continued.
     pub ephemeral: bool,
+    /// The answer is JSON, which is printed as it is.
+    pub structured: bool,
+    /// Print plain lines, without attributes.
+    pub is_plain: bool,
+    /// What to print when the turn starts, if the built-in rules answer.
+    pub demo_notice: Option<&'static str>,
 }
 
 impl Presentation {
-    /// Returns a callback that prints events: as JSON on stdout if requested, and as progress on stderr unless quiet.
-    pub(super) fn event_printer(self) -> impl FnMut(TurnUpdate) -> std::io::Result<()> {
-        let mut progress = Progress::new();
-        move |item| {
-            let events = match item {
-                TurnUpdate::Stored(events) => events,
-                TurnUpdate::Retrying { agent, reason } if !self.quiet => {
-                    screen::say(&format!("  {agent}: {reason}"));
-                    return Ok(());
-                }
-                TurnUpdate::Queued if !self.quiet => {
-                    screen::say(screen::QUEUED_NOTICE);
-                    return Ok(());
-                }
-                _ => return Ok(()),
-            };
-            for event in events.iter() {
-                if self.jsonl {
-                    screen::write_line(&screen::json(event, Layout::Line)?)?;
-                }
-                if !self.quiet {
-                    progress
-                        .lines(event)
-                        .iter()
-                        .for_each(|line| screen::say(line));
-                }
-            }
-            Ok(())
+    /// Returns how to display a turn while it runs. The answer is streamed only to a terminal that shows nothing else on
+    /// stdout.
+    pub(super) fn display(self) -> TurnDisplay {
+        let screen = ScreenMode::detect(self.is_plain, Output::Stderr);
+        let streams_answer = screen == ScreenMode::Live
+            && std::io::stdout().is_terminal()
+            && !(self.json || self.jsonl || self.quiet || self.structured);
+        TurnDisplay {
+            screen,
+            progress: Output::Stderr,
+            is_quiet: self.quiet,
+            prints_events: self.jsonl,
+            streams_answer,
+            opening: self.demo_notice,
         }
     }
 
@@ -74,16 +68,31 @@ impl Presentation {
         if self.json {
             let summary = summary(model, report, &watched.denied, elapsed);
             screen::print(&screen::json(&summary, Layout::Line)?)?;
-        } else if let Some(answer) = report.answer.as_ref().filter(|_| !self.jsonl) {
+        } else if let Some(answer) = report
+            .answer_without_error()
+            .filter(|_| !self.jsonl && !watched.is_answer_shown)
+        {
             if report.structured {
                 print_structured(answer, &report.outcome)?;
             } else {
-                let text = markdown::render(answer, style());
+                let text = markdown::render(answer, self.style(), screen::columns());
                 screen::print_rendered(text.trim_end_matches('\n'))?;
             }
         }
+        // An error is no progress, so it is printed even if no progress is.
+        match screen::failure(&report.outcome) {
+            Some(failure) => screen::say(&format!("error: {failure}")),
+            None if self.quiet => {}
+            None => ending(&report.outcome)
+                .iter()
+                .for_each(|line| screen::say(line)),
+        }
         if !self.quiet {
-            screen::say(&footer(report, model, elapsed));
+            let demo_note = match self.demo_notice {
+                Some(_) => DemoNote::Omitted,
+                None => DemoNote::Shown,
+            };
+            screen::say(&totals(report, model, elapsed, demo_note));
             if !self.ephemeral {
                 screen::say(&format!(
                     "continue: lango run --session {} \"…\"",
@@ -95,6 +104,13 @@ impl Presentation {
             Exit::Ok if !watched.denied.is_empty() => Exit::Denied,
             exit => exit,
         })
+    }
+
+    fn style(self) -> markdown::Style {
+        match ScreenMode::detect(self.is_plain, Output::Stdout) {
+            ScreenMode::Live => Palette::for_terminal().markdown(),
+            ScreenMode::Plain => markdown::Style::Plain,
+        }
     }
 
     /// Prints the pending approvals of a turn that has no answer yet.
@@ -155,16 +171,6 @@ pub(super) fn answer_command(waiting: &[PendingApproval]) -> String {
     }
 }
 
-fn style() -> markdown::Style {
-    if !std::io::stdout().is_terminal() {
-        markdown::Style::Plain
-    } else if screen::wants_colour() {
-        markdown::Style::Coloured
-    } else {
-        markdown::Style::Uncoloured
-    }
-}
-
 /// Returns the output of `--json`.
 fn summary(
     model: &str,
@@ -190,7 +196,7 @@ fn summary(
         })
         .collect();
     json!({
-        "answer": report.answer,
+        "answer": report.answer_without_error(),
         "author": report.author,
         "outcome": report.outcome.name(),
         "limit": report.outcome.limit(),

@@ -4,17 +4,19 @@ use super::ask::ApprovalMode;
 use super::input;
 use super::memory::remember;
 use super::present::{Presentation, answer_command};
+use super::resume::last_session_here;
+use super::turn_screen::{TurnDisplay, TurnScreen};
 use super::watch::{PromptContext, TurnRequest, watch};
 use crate::args::RunArguments;
 use crate::exit::Exit;
-use crate::screen::{self, Layout, subject_line};
+use crate::screen::{self, Activity, Layout, subject_line};
 use lango::app::attach::read_files;
 use lango::app::sessions::open_session;
 use lango::app::signals::StartSignals;
 use lango::app::{App, Persistence};
 use lango::app::{Failure, FailureKind};
 use lango_config::text_file;
-use lango_core::{Outcome, PendingApproval};
+use lango_core::{Outcome, PendingApproval, PermissionMode};
 use lango_engine::{AnswerSchema, Conversation, TurnEnd};
 use serde_json::json;
 use std::fmt::Display;
@@ -24,14 +26,21 @@ use std::sync::Arc;
 use std::time::Instant;
 
 /// Returns the arguments of `lango` without a command if standard input is not a terminal.
-pub(super) fn piped_arguments() -> RunArguments {
-    RunArguments::default()
+pub(super) fn piped_arguments(continues: bool) -> RunArguments {
+    RunArguments {
+        continues,
+        ..RunArguments::default()
+    }
 }
 
 /// Runs the command.
-pub(super) async fn run(config: Vec<String>, arguments: RunArguments) -> Result<Exit, Failure> {
+pub(super) async fn run(
+    config: Vec<String>,
+    mode: PermissionMode,
+    arguments: RunArguments,
+) -> Result<Exit, Failure> {
     let as_json = arguments.json || arguments.jsonl;
-    let result = turn(config, arguments).await;
+    let result = turn(config, mode, arguments).await;
     if let (true, Err(failure)) = (as_json, &result) {
         let error = json!({ "error": failure.to_string(), "exit": Exit::from(failure).code() });
         screen::print(&screen::json(&error, Layout::Line)?)?;
@@ -39,7 +48,11 @@ pub(super) async fn run(config: Vec<String>, arguments: RunArguments) -> Result<
     result
 }
 
-async fn turn(config: Vec<String>, arguments: RunArguments) -> Result<Exit, Failure> {
+async fn turn(
+    config: Vec<String>,
+    mode: PermissionMode,
+    arguments: RunArguments,
+) -> Result<Exit, Failure> {
     let persistence = if arguments.ephemeral {
         Persistence::Nothing
     } else {
@@ -48,6 +61,7 @@ async fn turn(config: Vec<String>, arguments: RunArguments) -> Result<Exit, Fail
     let schema = arguments.schema.as_deref().map(read_schema).transpose()?;
     let mut signals = StartSignals::listen()?;
     let mut app = signals.guard(App::load_for(config, persistence)).await?;
+    app.mode.set(mode);
     let result = turn_in(&mut app, arguments, schema, &mut signals).await;
     // Also after a failure, so that clean-up after servers is reported.
     app.close().await;
@@ -84,11 +98,13 @@ async fn turn_in(
         choice.warn();
     }
     let runner = app.runner(&sessions, &choice.model)?;
-    let mut conversation = match &arguments.session {
-        Some(prefix) => {
-            let session = app.find_session(&sessions, prefix).await?;
-            open_session(&runner, session).await?
-        }
+    let earlier = match &arguments.session {
+        Some(prefix) => Some(app.find_session(&sessions, prefix).await?),
+        None if arguments.continues => Some(last_session_here(app, &sessions).await?),
+        None => None,
+    };
+    let mut conversation = match earlier {
+        Some(session) => open_session(&runner, session).await?,
         None => runner.start(app.user()),
     };
     let presentation = Presentation {
@@ -96,6 +112,9 @@ async fn turn_in(
         jsonl: arguments.jsonl,
         quiet: arguments.quiet,
         ephemeral: arguments.ephemeral,
+        structured: question.answer_schema.is_some(),
+        is_plain: app.loaded.settings.ui.plain,
+        demo_notice: choice.demo_notice().filter(|_| !arguments.quiet),
     };
     let approval_mode = match ApprovalMode::detect() {
         ApprovalMode::Terminal if arguments.ephemeral => ApprovalMode::TerminalOnly,
@@ -109,21 +128,26 @@ async fn turn_in(
     let context = PromptContext {
         folder: &folder,
         vaults: &app.vaults,
+        typed_command: None,
     };
+    let display = presentation.display();
+    let palette = display.palette();
+    let mut activity = Activity::new(palette.clone());
+    let mut keys = None;
     if conversation.is_interrupted() || !conversation.waiting().is_empty() {
-        finish_pending_turn(&mut conversation, approval_mode, context, presentation).await?;
+        let earlier = TurnDisplay {
+            prints_events: false,
+            streams_answer: false,
+            opening: None,
+            ..display
+        };
+        let view = TurnScreen::new(earlier, &mut activity, palette.clone(), &mut keys, None);
+        finish_pending_turn(&mut conversation, approval_mode, context, view).await?;
     }
     let started = Instant::now();
     let input = TurnRequest::Question(&question);
-    let event_printer = presentation.event_printer();
-    let watched = watch(
-        &mut conversation,
-        input,
-        approval_mode,
-        context,
-        event_printer,
-    )
-    .await?;
+    let view = TurnScreen::new(display, &mut activity, palette, &mut keys, None);
+    let watched = watch(&mut conversation, input, approval_mode, context, view).await?;
     let exit = presentation.present(&watched, choice.model.name(), started.elapsed())?;
     let (user, session) = (conversation.user(), conversation.session());
     remember(app, user, session, arguments.quiet).await;
@@ -150,7 +174,7 @@ async fn finish_pending_turn(
     conversation: &mut Conversation,
     approval_mode: ApprovalMode,
     context: PromptContext<'_>,
-    presentation: Presentation,
+    view: TurnScreen<'_>,
 ) -> Result<(), Failure> {
     let waiting = |waiting: &[PendingApproval]| {
         let message = "an earlier turn of this session waits for approval";
@@ -164,19 +188,8 @@ async fn finish_pending_turn(
         }
         screen::say("an earlier turn of this session waits for your answer");
     }
-    let event_printer = Presentation {
-        jsonl: false,
-        ..presentation
-    }
-    .event_printer();
-    let watched = watch(
-        conversation,
-        TurnRequest::Continue,
-        approval_mode,
-        context,
-        event_printer,
-    )
-    .await?;
+    let request = TurnRequest::Continue;
+    let watched = watch(conversation, request, approval_mode, context, view).await?;
     match watched.end {
         TurnEnd::Waiting(left) if left.is_empty() => Ok(()),
         TurnEnd::Waiting(left) => Err(waiting(&left)),

@@ -1,18 +1,26 @@
-//! `lango sessions`: lists, shows, resumes and closes sessions, and runs the archive commands.
+//! `lango sessions`: lists, searches, shows, renames, resumes and closes sessions, and runs the archive commands.
+
+mod search;
 
 use super::{archive, chat};
 use crate::args::SessionsCommand;
 use crate::exit::Exit;
-use crate::screen::{self, Layout, Transcript, age};
+use crate::screen::{self, Layout, Transcript, age, one_line};
 use lango::app::Failure;
 use lango::app::sessions::Sessions;
 use lango::app::{App, Persistence};
 use lango_core::text::sanitize;
-use lango_core::{Clock, EventRange, Model, SessionId, SessionQuery, UnfinishedTurn};
+use lango_core::{
+    Clock, EventRange, Model, PermissionMode, SessionId, SessionQuery, StoreError, UnfinishedTurn,
+};
 use lango_engine::{SystemClock, TurnEnd, turn_updates};
 use lango_models::OfflineModel;
+use search::search;
 use std::collections::HashMap;
 use std::sync::Arc;
+
+/// The longest title.
+const MAX_TITLE_CHARS: usize = 200;
 
 /// The maximum number of unfinished turns that are read to mark sessions in a list.
 const MAX_UNFINISHED: usize = 1_000;
@@ -20,12 +28,14 @@ const MAX_UNFINISHED: usize = 1_000;
 /// Runs the command.
 pub(super) async fn sessions(
     config: Vec<String>,
+    mode: PermissionMode,
     command: SessionsCommand,
 ) -> Result<Exit, Failure> {
     let mut app = match command {
         SessionsCommand::Resume { .. } => App::load_for(config, Persistence::Everything).await?,
         _ => App::load(config).await?,
     };
+    app.mode.set(mode);
     let sessions = app.sessions_for_reading().await?;
     match command {
         SessionsCommand::Export(arguments) => archive::export(&app, arguments).await?,
@@ -37,16 +47,45 @@ pub(super) async fn sessions(
             let id = app.find_session(&sessions, &id).await?;
             show(&sessions, &id, jsonl).await?;
         }
+        SessionsCommand::Search { text, json, limit } => {
+            search(&app, &sessions, &text.join(" "), json, limit).await?;
+        }
+        SessionsCommand::Rename { id, title } => {
+            let id = app.find_session(&sessions, &id).await?;
+            rename(&app, &sessions, &id, &title.join(" ")).await?;
+        }
         SessionsCommand::Close { id } => {
             let id = app.find_session(&sessions, &id).await?;
             close(&app, &sessions, &id).await?;
         }
-        SessionsCommand::Resume { id } => {
+        SessionsCommand::Resume { id, .. } => {
             let id = app.find_session(&sessions, &id).await?;
-            return chat::resume(&mut app, &sessions, id).await;
+            return chat::resume(&mut app, sessions, id).await;
         }
     }
     Ok(Exit::Ok)
+}
+
+/// Changes the title of a session, of this user or of the server's callers.
+async fn rename(
+    app: &App,
+    sessions: &Sessions,
+    id: &SessionId,
+    title: &str,
+) -> Result<(), Failure> {
+    let title = one_line(title, MAX_TITLE_CHARS);
+    if title.is_empty() {
+        return Err(Failure::usage("the title is empty")
+            .next(format!("lango sessions rename {id} \"a title\"")));
+    }
+    for user in app.users() {
+        match sessions.catalog.rename(&user, id, &title).await {
+            Ok(()) => return Ok(screen::print(&format!("{id} is now titled: {title}"))?),
+            Err(StoreError::NotFound { .. }) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Err(StoreError::NotFound { id: id.clone() }.into())
 }
 
 /// Closes the last turn of a session. No model is needed for that.
@@ -70,7 +109,12 @@ async fn unfinished(sessions: &Sessions) -> Result<HashMap<SessionId, bool>, Fai
     Ok(turns.into_iter().map(turn).collect())
 }
 
-async fn list(app: &App, sessions: &Sessions, as_json: bool, limit: usize) -> Result<(), Failure> {
+pub(super) async fn list(
+    app: &App,
+    sessions: &Sessions,
+    as_json: bool,
+    limit: usize,
+) -> Result<(), Failure> {
     let summaries = sessions
         .catalog
         .list(&app.user(), SessionQuery::recent(limit.saturating_add(1)))

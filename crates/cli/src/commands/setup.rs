@@ -1,82 +1,169 @@
-//! `lango setup`: writes a minimal configuration file that selects a model, after a test call to it.
+//! `lango setup`: connects a model. Asks for the provider, its key and the model, tests the model with one short call,
+//! and only then stores the key and changes the configuration file.
+
+mod dialog;
+mod key;
+mod model;
+mod provider;
 
 use crate::args::SetupArguments;
 use crate::exit::Exit;
 use crate::screen;
-use lango::app::App;
-use lango::app::Failure;
-use lango::app::model_offers::{ModelOffer, ProviderOffers, list_offers};
-use lango::app::setup;
-use lango_core::text::sanitize;
-use std::io::IsTerminal;
-use std::time::Instant;
+use key::{KeyAnswer, read_piped_key};
+use lango::app::setup::{ConnectError, Connection, precedence_warnings};
+use lango::app::signals::StartSignals;
+use lango::app::vault::PromptMode;
+use lango::app::{App, Failure};
+use lango_core::RecordSelection;
+use lango_models::OfflineModel;
+use lango_secrets::SecretValue;
+use lango_vault::OpenVault;
+use std::time::{Duration, Instant};
 
-/// How many models of a provider are listed; `lango models` lists all.
-const MAX_OFFERS: usize = 20;
+/// How long the test call may take. A server on this machine may first load the model.
+const TEST_TIMEOUT: Duration = Duration::from_secs(120);
+
+/// A connection that was tested.
+struct Tested {
+    connection: Connection,
+    /// The model without its provider.
+    model: String,
+    /// The new key, if one was given.
+    key: Option<SecretValue>,
+    /// The vault that gets the new key, if there is one.
+    vault: Option<OpenVault>,
+}
 
 /// Runs the command.
 pub(super) async fn setup(config: Vec<String>, arguments: SetupArguments) -> Result<Exit, Failure> {
-    let app = App::load(config).await?;
-    let path = app.loaded.paths.user_file.clone();
-    if path.exists() && !arguments.force {
-        let message = format!("`{}` already exists", path.display());
-        return Err(Failure::usage(message).next("edit it, or use --force to overwrite it"));
-    }
-    let name = match arguments.model {
-        Some(name) => name,
-        None => ask(&app).await?,
+    let mut signals = StartSignals::listen()?;
+    let app = signals.guard(App::load(config)).await?;
+    let Some(tested) = signals.guard(connect(&app, &arguments)).await? else {
+        screen::say("nothing was written");
+        return Ok(Exit::Ok);
     };
-    let model = app.model_selector().model_by_name(&name)?;
-    let started = Instant::now();
-    setup::test_call(&*model).await?;
-    screen::say(&format!(
-        "✓ {} answered in {:.1} s",
-        model.name(),
-        started.elapsed().as_secs_f64()
-    ));
-    let text = setup::file_text(&app, model.name());
-    setup::write(&path, &text)?;
-    screen::print(&format!("wrote {}", path.display()))?;
+    // Signals wait: everything is known, and what belongs together is written together.
+    let Tested {
+        connection,
+        model,
+        key,
+        vault,
+    } = tested;
+    let provider = connection.provider.clone();
+    let is_in_file = key.is_some() && vault.is_none();
+    let lines = connection.write(&app, &model, key, vault.as_ref()).await?;
+    for line in lines {
+        screen::print(&line)?;
+    }
+    for warning in precedence_warnings(&app, &provider, is_in_file) {
+        screen::say(&format!("warning: {warning}"));
+    }
+    screen::say("try it: lango run \"what files are here?\", or `lango` for a chat");
     Ok(Exit::Ok)
 }
 
-/// Lists the available models and asks which one to use.
-async fn ask(app: &App) -> Result<String, Failure> {
-    let providers = list_offers(&app.model_selector()).await;
-    let choice = app.model_selector().choose().await?;
-    let current = choice.model.name();
-    let offers = providers.iter().flat_map(|provider| {
-        let (default, others) = provider.offers.iter().partition(|offer| offer.is_default);
-        let all = Vec::into_iter(default).chain(Vec::into_iter(others));
-        all.take(MAX_OFFERS)
+/// Asks for everything that is not given, and tests it. Returns `None` if the user quits.
+async fn connect(app: &App, arguments: &SetupArguments) -> Result<Option<Tested>, Failure> {
+    let names_demo = arguments.model.as_deref().is_some_and(|name| {
+        let is_alone = arguments.provider.is_none();
+        is_alone && ["offline", OfflineModel::NAME].contains(&name)
     });
-    let offers: Vec<&ModelOffer> = offers.collect();
-    let note = |name: &str| {
-        let offer = offers.iter().find(|offer| offer.name == name);
-        offer.map(|offer| offer.note()).unwrap_or_default()
+    if names_demo || arguments.provider.as_deref() == Some("offline") {
+        let message = "the demo needs no setup: its rules answer whenever no model is connected";
+        return Err(Failure::usage(message).next("lango -c agent.model=offline"));
+    }
+    let piped = read_piped_key(arguments)?;
+    let Some((provider, address)) = provider::choose(app, arguments).await? else {
+        return Ok(None);
     };
-    let names = offers.iter().map(|offer| offer.name.as_str());
-    let names = names.filter(|name| *name != current);
-    let names: Vec<&str> = std::iter::once(current).chain(names).collect();
-    if !std::io::stdin().is_terminal() {
-        return Err(
-            Failure::usage("there is no terminal to ask which model to use")
-                .next(format!("lango setup --model {}", names[0])),
-        );
+    let connection = Connection::new(app, &provider, address.as_deref())?;
+    let given = match piped {
+        Some(key) => KeyAnswer::New(key),
+        None => key::ask(app, arguments, &connection).await?,
+    };
+    let mut key = match given {
+        KeyAnswer::New(key) => Some(key),
+        KeyAnswer::Existing => None,
+        KeyAnswer::Quit => return Ok(None),
+    };
+    // Opened before the test, so that nothing asks or is refused after it.
+    let vault = match &key {
+        Some(_) => open_vault(app).await?,
+        None => None,
+    };
+    if key.is_some() && vault.is_none() {
+        app.credentials.stored().check()?;
     }
-    for (number, name) in names.iter().enumerate() {
-        let line = format!("{:>3}  {}  {}", number + 1, sanitize(name), note(name));
-        screen::print(line.trim_end())?;
+    let mut tries = 1;
+    let model = loop {
+        let error = match test(app, arguments, &connection, key.as_ref()).await {
+            Ok(model) => break model,
+            Err(error) => error,
+        };
+        let can_type = key.is_some() && !arguments.key_stdin && tries < key::MAX_TRIES;
+        if !can_type || !error.is_bad_key() {
+            return Err(error.into());
+        }
+        tries += 1;
+        screen::say(&Failure::from(error).message());
+        key = key::type_key(&connection, None).await?;
+        if key.is_none() {
+            return Ok(None);
+        }
+    };
+    Ok(model.map(|model| Tested {
+        connection,
+        model,
+        key,
+        vault,
+    }))
+}
+
+/// Asks for the model, and makes one call to it. Returns `None` if the user quits.
+async fn test(
+    app: &App,
+    arguments: &SetupArguments,
+    connection: &Connection,
+    key: Option<&SecretValue>,
+) -> Result<Option<String>, ConnectError> {
+    let Some(model) = model::choose(app, arguments, connection, key).await? else {
+        return Ok(None);
+    };
+    let name = format!("{}/{model}", connection.provider);
+    if dialog::can_ask() {
+        screen::say(&format!("calling {name}…"));
     }
-    let origins = providers.iter().filter_map(ProviderOffers::origin);
-    origins.for_each(|origin| screen::say(&origin));
-    screen::write_all("number or provider/model [1]: ")?;
-    let mut line = String::new();
-    std::io::stdin().read_line(&mut line)?;
-    let line = line.trim();
-    Ok(match line.parse::<usize>() {
-        Ok(number) if (1..=names.len()).contains(&number) => names[number - 1].to_owned(),
-        _ if line.is_empty() => names[0].to_owned(),
-        _ => line.to_owned(),
-    })
+    let started = Instant::now();
+    connection.test(app, &model, key, TEST_TIMEOUT).await?;
+    let seconds = started.elapsed().as_secs_f64();
+    screen::say(&format!("✓ {name} answered in {seconds:.1} s"));
+    Ok(Some(model))
+}
+
+/// Opens the vault, if there is one.
+async fn open_vault(app: &App) -> Result<Option<OpenVault>, Failure> {
+    let access = app.vault.clone().without_echo_between_prompts();
+    match access.read(RecordSelection::None).await? {
+        Some(_) => access.open(PromptMode::Allowed).await.map(Some),
+        None => Ok(None),
+    }
+}
+
+/// Returns the command that asks nothing: what was given, and these flags.
+fn command(arguments: &SetupArguments, more: &str) -> String {
+    let given = [
+        ("provider", &arguments.provider),
+        ("base-url", &arguments.base_url),
+        ("model", &arguments.model),
+    ];
+    let given = given.into_iter().filter_map(|(flag, value)| {
+        let value = value.as_ref()?;
+        let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./:@".contains(letter);
+        Some(if value.chars().all(is_plain) {
+            format!(" --{flag} {value}")
+        } else {
+            format!(" --{flag} '{}'", value.replace('\'', "'\\''"))
+        })
+    });
+    format!("lango setup{}{more}", given.collect::<String>())
 }

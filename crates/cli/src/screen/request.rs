@@ -5,6 +5,7 @@
 //! long line, and control and invisible characters are escaped.
 
 use super::{count, one_line};
+use crate::terminal::{Colour, Palette};
 use lango_core::text::is_invisible;
 use lango_core::{ApprovalQuestion, ApprovalRequest, PendingApproval, Risk};
 use std::fmt::Write;
@@ -18,6 +19,9 @@ pub enum RequestDetail<'a> {
     /// The tool's full preview of its changes, and every argument.
     Everything(Option<&'a str>),
 }
+
+/// The lines of a preview that are shown with the question.
+const PREVIEW_LINES: usize = 20;
 
 /// Formats a request for a screen of this width, without the keys that answer it. `more` is the number of other
 /// pending requests.
@@ -54,8 +58,17 @@ pub fn request(
         }
         RequestDetail::Preview(None) | RequestDetail::Everything(None) => arguments(request),
     };
-    for line in content.trim_end().lines() {
+    let lines: Vec<&str> = content.trim_end().lines().collect();
+    let max_lines = match shown {
+        RequestDetail::Preview(_) => PREVIEW_LINES,
+        RequestDetail::Everything(_) => usize::MAX,
+    };
+    for line in lines.iter().take(max_lines) {
         push_boxed_line(&mut text, line, width);
+    }
+    if lines.len() > max_lines {
+        let left = count((lines.len() - max_lines) as u64, "more line");
+        push_boxed_line(&mut text, &format!("… {left} (v shows everything)"), width);
     }
     for note in &request.inspection.notes {
         push_boxed_line(&mut text, note, width);
@@ -69,6 +82,26 @@ pub fn request(
         let _ = write!(text, " · {} more", count(more as u64, "request"));
     }
     text
+}
+
+/// Colours a formatted request: its heading, and the added and removed lines of a diff.
+pub fn colour_request(text: &str, palette: &Palette) -> String {
+    let colour = |line: &str| {
+        let content = line.strip_prefix("│   ").unwrap_or_default();
+        if line.starts_with('┌') {
+            palette.bold(line)
+        } else if content.starts_with('+') {
+            palette.colour(line, Colour::Green)
+        } else if content.starts_with('-') {
+            palette.colour(line, Colour::Red)
+        } else if content.starts_with("@@") {
+            palette.colour(line, Colour::Cyan)
+        } else {
+            line.to_owned()
+        }
+    };
+    let lines: Vec<String> = text.lines().map(colour).collect();
+    lines.join("\n")
 }
 
 /// Formats every argument; texts with several lines keep their line breaks.
@@ -130,7 +163,7 @@ pub fn escape_invisible(text: &str) -> String {
 
 /// Describes which agent wants to call which tool, on one line.
 pub fn subject_line(request: &ApprovalRequest) -> String {
-    let arguments = super::progress::brief_arguments(&request.arguments);
+    let arguments = super::tool_line::brief_arguments(&request.arguments);
     let arguments = escape_invisible(&arguments);
     format!(
         "{} {} {}",

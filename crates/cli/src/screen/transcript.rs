@@ -1,6 +1,6 @@
 //! A stored session as text: every message under its author, with delegations and tool calls in between.
 
-use super::progress::{brief_arguments, first_line, status_symbol};
+use super::tool_line::{brief_arguments, first_line, status_symbol};
 use super::{one_line, subject_line};
 use lango::app::attach::attachment_line;
 use lango_core::text::sanitize;
@@ -89,6 +89,14 @@ impl Transcript {
                 }
                 other => vec![format!("({})", other.name())],
             },
+            EventBody::TurnUndone {
+                undone, restored, ..
+            } => {
+                vec![format!(
+                    "{who} undid turn {undone}: {}",
+                    one_line(&restored.join(", "), 100)
+                )]
+            }
         }
     }
 }

@@ -41,7 +41,7 @@ fn t18_a_projects_agents_are_used_only_with_trusted_content() {
         assert!(ran.stderr.contains(&warning), "{ran:#?}");
     }
 
-    let trusted = lango.run(&["config", "trust"]).ok().stdout;
+    let trusted = lango.run(&["config", "trust", "--yes"]).ok().stdout;
     let expected = format!(
         "{path} is trusted with its current content; trust it again after a change\n  \
          the agent `scout`: Looks around\n  owns the tools that start with fs_\n"
@@ -62,7 +62,7 @@ fn t18_a_projects_agents_are_used_only_with_trusted_content() {
     );
     assert_eq!(source(&lango, "scout"), None);
     unheard(json!([in_project(&lango, "other.md"), path]));
-    lango.run(&["config", "trust"]).ok();
+    lango.run(&["config", "trust", "--yes"]).ok();
     unheard(json!([]));
     lango.run(&["config", "trust", "--revoke"]).ok();
     unheard(json!([in_project(&lango, "other.md"), path]));
@@ -72,7 +72,7 @@ fn t18_a_projects_agents_are_used_only_with_trusted_content() {
 fn t18_the_trust_list_at_its_former_path_is_valid_until_a_new_one_is_written() {
     let lango = Lango::new();
     lango.file(".lango/agents/scout.md", SCOUT);
-    lango.run(&["config", "trust"]).ok();
+    lango.run(&["config", "trust", "--yes"]).ok();
     let (now, former) = (
         lango.home().join("trust/trusted.json"),
         lango.home().join("trusted.json"),
@@ -100,7 +100,7 @@ fn t18_a_projects_agent_replaces_the_users_only_if_it_is_trusted() {
     );
     let mine = lango.home().join("agents/scout.md").display().to_string();
     assert_eq!(source(&lango, "scout"), Some(mine));
-    lango.run(&["config", "trust"]).ok();
+    lango.run(&["config", "trust", "--yes"]).ok();
     assert_eq!(
         source(&lango, "scout"),
         Some(in_project(&lango, "scout.md"))
@@ -128,7 +128,9 @@ fn t18_broken_files_and_symlinks_of_an_untrusted_project_neither_stop_lango_nor_
         "{}:2: unknown field `colour`",
         in_project(&lango, "scout.md")
     );
-    lango.run(&["config", "trust"]).refused(3, &[&place]);
+    lango
+        .run(&["config", "trust", "--yes"])
+        .refused(3, &[&place]);
     assert!(
         lango
             .run(&["agents"])
@@ -143,7 +145,7 @@ fn t18_broken_files_and_symlinks_of_an_untrusted_project_neither_stop_lango_nor_
     std::fs::remove_file(folder.join("scout.md")).unwrap();
     std::os::unix::fs::symlink(lango.home().join("secret.md"), folder.join("scout.md")).unwrap();
     assert_eq!(source(&lango, "scout"), None);
-    let ran = lango.run(&["config", "trust"]).exits(1);
+    let ran = lango.run(&["config", "trust", "--yes"]).exits(1);
     assert!(
         ran.stderr
             .contains("scout.md` cannot be trusted: it is a link"),
@@ -160,7 +162,7 @@ fn t18_broken_files_and_symlinks_of_an_untrusted_project_neither_stop_lango_nor_
 
 #[test]
 fn a_project_without_files_has_nothing_to_trust() {
-    let ran = Lango::new().run(&["config", "trust"]);
+    let ran = Lango::new().run(&["config", "trust", "--yes"]);
     ran.refused(2, &["there is no lango.toml", ".lango/agents"]);
 }
 
@@ -176,7 +178,7 @@ fn t18_an_untrusted_project_cannot_name_agents_in_other_folders() {
             ran.stderr.contains(key) && ran.stderr.contains("lango config trust"),
             "{ran:#?}"
         );
-        let trusted = lango.run(&["config", "trust"]).ok().stdout;
+        let trusted = lango.run(&["config", "trust", "--yes"]).ok().stdout;
         for part in [
             &format!("now in effect: {key}"),
             "crew/scout.md is trusted",
@@ -197,13 +199,13 @@ fn t18_an_untrusted_project_cannot_name_agents_in_other_folders() {
             }
             _ => assert_eq!(source(&lango, "scout"), None, "{:#?}", changed),
         }
-        lango.run(&["config", "trust"]).ok();
+        lango.run(&["config", "trust", "--yes"]).ok();
         assert!(source(&lango, "scout").is_some(), "{key}");
         lango.run(&["config", "trust", "--revoke"]).ok();
     }
     // The choice of built-in agents is the user's too.
     lango.file("lango.toml", "agent.topology = 'classic'\n");
     assert_eq!(tree(&lango)["topology"], "specialists");
-    lango.run(&["config", "trust"]).ok();
+    lango.run(&["config", "trust", "--yes"]).ok();
     assert_eq!(tree(&lango)["topology"], "classic");
 }

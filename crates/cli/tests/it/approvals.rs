@@ -112,7 +112,7 @@ fn a_projects_file_can_forbid_and_cannot_allow_until_it_is_trusted() {
     ] {
         assert!(ran.stderr.contains(part), "no `{part}` in {ran:#?}");
     }
-    lango.run(&["config", "trust"]).ok();
+    lango.run(&["config", "trust", "--yes"]).ok();
     lango.run(&["run", CREATE]).ok();
     let reach = lango.run(&["doctor"]).ok().stdout;
     assert!(
@@ -124,7 +124,7 @@ fn a_projects_file_can_forbid_and_cannot_allow_until_it_is_trusted() {
         "[[approval.rules]]\naction = 'allow'\n# changed\n",
     );
     lango.run(&["run", CREATE]).exits(4);
-    lango.run(&["config", "trust"]).ok();
+    lango.run(&["config", "trust", "--yes"]).ok();
     lango.run(&["config", "trust", "--revoke"]).ok();
     lango.run(&["run", CREATE]).exits(4);
     lango.file(
@@ -152,7 +152,7 @@ fn a_terminal_shows_the_difference_and_yes_allows_the_call_once() {
         workspace_file(&lango, "notes/a.md").as_deref(),
         Some("old\n")
     );
-    terminal.press("y\r");
+    terminal.press("y");
     let (code, shown) = terminal.end();
     assert_eq!(code, Some(0), "{shown}");
     assert_eq!(
@@ -173,7 +173,7 @@ fn a_terminal_shows_the_difference_and_yes_allows_the_call_once() {
 fn a_no_denies_the_call_and_its_reason_is_sent_to_the_agent() {
     let lango = Lango::new();
     let (mut terminal, _) = run_until_asked(&lango, CREATE);
-    terminal.press("n\r");
+    terminal.press("n");
     assert_eq!(
         terminal.end().0,
         Some(0),
@@ -181,7 +181,7 @@ fn a_no_denies_the_call_and_its_reason_is_sent_to_the_agent() {
     );
     assert_eq!(workspace_file(&lango, "notes/a.md"), None);
     let (mut terminal, _) = run_until_asked(&lango, CREATE);
-    terminal.press("e\r");
+    terminal.press("e");
     terminal.wait_for("why not?");
     terminal.press("not in this folder\r");
     let (_, shown) = terminal.end();
@@ -196,7 +196,7 @@ fn always_stores_the_edited_pattern_until_it_is_revoked() {
     let lango = Lango::new();
     let (mut terminal, shown) = run_until_asked(&lango, CREATE);
     assert!(!shown.contains("for calls like"), "{shown}");
-    terminal.press("p\r");
+    terminal.press("p");
     terminal.wait_for("for calls like > ");
     terminal.press("\u{15}notes/*.md\r");
     assert_eq!(terminal.end().0, Some(0));
@@ -318,7 +318,7 @@ fn an_untrusted_project_can_neither_bring_grants_nor_bypass_a_rule_for_an_agent(
     assert!(ran.stdout.contains("forbids it"), "{ran:#?}");
     assert!(ran.stderr.contains("session.store"), "{ran:#?}");
     assert!(lango.database().exists() && !lango.workspace().join("planted.db").exists());
-    lango.run(&["config", "trust"]).ok();
+    lango.run(&["config", "trust", "--yes"]).ok();
     let ran = lango.run(&["run", "what files are here?"]).ok();
     assert!(ran.stdout.contains("notes.md"), "{ran:#?}");
     assert!(lango.workspace().join("planted.db").exists());
@@ -343,7 +343,7 @@ fn a_chat_continues_after_an_answer_and_asks_again_when_it_is_resumed() {
     terminal.prompt();
     let shown = terminal.say("delete notes.md");
     assert!(shown.contains("operator wants to use fs_delete"), "{shown}");
-    terminal.press("y\r");
+    terminal.press("y");
     terminal.wait_for("1 tool call");
     terminal.prompt();
     assert_eq!(workspace_file(&lango, "notes.md"), None);
@@ -353,13 +353,13 @@ fn a_chat_continues_after_an_answer_and_asks_again_when_it_is_resumed() {
     terminal.prompt();
     terminal.press(CTRL_D);
     let (_, shown) = terminal.end();
-    let (_, session) = shown.split_once("sessions resume ").unwrap();
+    let (_, session) = shown.split_once("continue: lango resume ").unwrap();
     let session = session.trim();
     let mut terminal = Terminal::start(&lango, 100, &["sessions", "resume", session], &[]);
     let shown = terminal.prompt();
     assert!(shown.contains("waits for your answer"), "{shown}");
     assert!(workspace_file(&lango, "budget.csv").is_some());
-    terminal.press("y\r");
+    terminal.press("y");
     terminal.wait_for("1 tool call");
     terminal.prompt();
     assert_eq!(workspace_file(&lango, "budget.csv"), None);
@@ -402,11 +402,13 @@ fn misspelt_rules_are_reported_and_only_a_valid_file_can_be_trusted() {
         checked.stderr.contains("is a name misspelt?"),
         "{checked:#?}"
     );
-    let trusted = lango.run(&["config", "trust"]).ok().stdout;
+    let trusted = lango.run(&["config", "trust", "--yes"]).ok().stdout;
     assert!(
         trusted.contains("now in effect: tools.exec.network"),
         "{trusted}"
     );
     lango.file("lango.toml", "tools.exec.netwrk = true\n");
-    lango.run(&["config", "trust"]).refused(3, &["unknown key"]);
+    lango
+        .run(&["config", "trust", "--yes"])
+        .refused(3, &["unknown key"]);
 }

@@ -110,7 +110,7 @@ fn without_a_browser_there_is_no_navigator_and_lango_says_why() {
         let request = "open page.html and tell me the title";
         let ran = run(enabled, path, &["run", request]).ok();
         assert!(ran.stdout.contains("Quarterly report"), "{ran:#?}");
-        assert!(ran.stderr.contains("operator ✓ fs_read"), "{ran:#?}");
+        assert!(ran.stderr.contains("operator ✓ read page.html"), "{ran:#?}");
     }
     let reason = &["`browser.enabled` is true", not_a_program];
     for arguments in [&["agents"][..], &["run", "hello"]] {

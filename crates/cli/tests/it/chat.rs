@@ -30,9 +30,9 @@ fn the_banner_shows_the_folder_the_model_and_that_it_is_not_an_ai_model() {
         concat!("lango ", env!("CARGO_PKG_VERSION"), " · "),
         lango.workspace().to_str().unwrap(),
         " · session s_",
-        "model   offline/rules - built-in rules, not an AI model\r\n",
+        "demo mode: built-in rules answer, not an AI model · connect a model: lango setup",
         "agents  operator · vault · librarian · planner · chronicler   (without tools: navigator)",
-        "/help · ctrl-c stops · ctrl-d leaves",
+        "/help · esc stops · ctrl-d leaves",
     ] {
         assert!(banner.contains(part), "no `{part}` in {banner}");
     }
@@ -46,11 +46,11 @@ fn a_question_is_answered_with_progress_and_its_cost() {
     let shown = terminal.say("what files are here?");
     let parts = [
         "● lango-orchestrator → operator  what files are here\r\n",
-        "  operator ✓ fs_list path=.  ",
-        "\r\n\r\n1 folder, 2 files in .\r\n",
+        "  operator ✓ list .  1 folder, 2 files in .  ",
+        "\n1 folder, 2 files in .",
         "notes.md  22 B\r\n",
         "\r\n  operator · offline/rules · 3 model calls · 1 delegation round · 1 tool call · ",
-        "0 tokens (built-in rules, not an AI model)\r\n",
+        "0 tokens",
     ];
     let mut rest = &*shown;
     for part in parts {
@@ -60,10 +60,7 @@ fn a_question_is_answered_with_progress_and_its_cost() {
         rest = after;
     }
     let greeting = terminal.say("hello");
-    let answers = greeting
-        .matches("Hello! I am lango's built-in set of rules")
-        .count();
-    assert_eq!(answers, 1, "{greeting:?}");
+    assert!(greeting.contains("Hello!"), "{greeting:?}");
     assert!(!greeting.contains("withdrawn"), "{greeting:?}");
     let session = only_session(&lango);
     let events = lango.events(&session);
@@ -76,14 +73,14 @@ fn help_lists_the_commands_and_an_unknown_command_is_not_sent_to_a_model() {
     let mut terminal = chat(&lango);
     terminal.prompt();
     let help = terminal.say("/help");
-    for part in ["/help", "/quit", "Ctrl-C", "Ctrl-D"] {
+    for part in ["/help", "/quit", "Ctrl-C", "ctrl-d"] {
         assert!(help.contains(part), "no `{part}` in {help:?}");
     }
     let shown = terminal.say("/nope");
     let expected = "there is no command /nope; /help lists them\r\n";
     assert!(shown.contains(expected), "{shown:?}");
-    terminal.say("");
-    terminal.say("   ");
+    terminal.press("\r");
+    terminal.press("   \r");
     terminal.press("/quit\r");
     let (code, last) = terminal.end();
     assert_eq!(code, Some(0));
@@ -108,7 +105,7 @@ fn ctrl_c_at_the_prompt_clears_the_line_and_ctrl_d_exits_with_a_hint() {
     let (code, last) = terminal.end();
     assert_eq!(code, Some(0));
     let session = only_session(&lango);
-    let hint = format!("continue: lango sessions resume {session}\r\n");
+    let hint = format!("continue: lango resume {session}\r\n");
     assert!(last.ends_with(&hint), "{last:?}");
     assert_eq!(lango.events(&session)[0]["text"], "hello");
 }
@@ -125,7 +122,7 @@ fn ctrl_c_during_a_turn_cancels_the_turn_but_not_the_chat() {
     terminal.wait_for("→ operator");
     let database_lock = cancel::lock_database(&lango);
     terminal.press(CTRL_C);
-    terminal.wait_for("^C");
+    terminal.wait_for("stopping");
     cancel::unlock_database(database_lock);
     let shown = terminal.prompt();
     assert!(shown.contains("stopped"), "{shown:?}");
@@ -196,13 +193,13 @@ fn no_control_character_of_a_file_reaches_the_screen() {
         terminal.prompt();
         let shown = terminal.say("read evil.txt");
         assert!(shown.contains("calm␛[2J␛]0;title␇"), "{shown:?}");
-        assert_harmless(&shown);
         let shown = terminal.say("what files are here?");
         assert!(shown.contains("evil"), "{shown:?}");
-        assert_harmless(&shown);
+        assert_harmless(&terminal.raw());
     }
     let mut terminal = Terminal::start(&lango, 100, &["run", "read evil.txt"], &[]);
-    assert_harmless(&terminal.wait_for("continue:"));
+    terminal.wait_for("continue:");
+    assert_harmless(&terminal.raw());
     for flag in ["--json", "--jsonl"] {
         let arguments = ["run", "-q", flag, "read evil.txt"];
         let (code, shown) = Terminal::start(&lango, 100, &arguments, &[]).end();
@@ -239,7 +236,7 @@ fn answers_are_coloured_unless_colours_are_disabled() {
         terminal.prompt();
         let shown = terminal.say("read notes.md");
         assert!(shown.contains("bread"), "{shown:?}");
-        has_colours(&shown)
+        has_colours(&terminal.raw())
     };
     assert!(is_coloured(&[]));
     assert!(is_coloured(&[("NO_COLOR", "")]));
@@ -254,21 +251,29 @@ fn answers_are_coloured_unless_colours_are_disabled() {
     );
 }
 
-/// Returns whether a text contains `ESC [ … m`.
+/// Returns whether a text sets a colour: `ESC [ 3… m`. Bold and dim text has none.
 fn has_colours(shown: &str) -> bool {
     shown.split("\u{1b}[").skip(1).any(|sequence| {
         let end = sequence.find(|letter: char| letter.is_ascii_alphabetic());
-        end.is_some_and(|end| sequence[end..].starts_with('m'))
+        let Some(end) = end.filter(|end| sequence[*end..].starts_with('m')) else {
+            return false;
+        };
+        let mut codes = sequence[..end].split(';');
+        codes.any(|code| matches!(code.parse(), Ok(30..=49 | 90..=107)))
     })
 }
 
 #[test]
 fn run_in_a_terminal_formats_the_answer_and_asks_for_a_missing_question() {
     let lango = Lango::new();
-    let terminal = Terminal::start(&lango, 100, &["run", "read notes.md"], &[]);
-    let (code, shown) = terminal.end();
+    let mut terminal = Terminal::start(&lango, 100, &["run", "read notes.md"], &[]);
+    terminal.wait_for("continue:");
+    assert!(has_colours(&terminal.raw()), "{:?}", terminal.raw());
+    let (code, _) = terminal.end();
     assert_eq!(code, Some(0));
-    assert!(has_colours(&shown) && shown.contains("bread"), "{shown:?}");
+    let terminal = Terminal::start(&lango, 100, &["run", "read notes.md"], &[]);
+    let (_, shown) = terminal.end();
+    assert!(shown.contains("bread"), "{shown:?}");
     assert!(!shown.contains("*bread*"), "{shown:?}");
     let (code, shown) = Terminal::start(&lango, 100, &["run"], &[]).end();
     assert_eq!(code, Some(2));

@@ -1,6 +1,10 @@
 //! `lango doctor`, `lango config` and the help pages.
 
+use crate::disk::Disk;
 use crate::lango::{BINARY, Lango, finish, text};
+use crate::models::{Provider, flags};
+use lango_testkit::model::say;
+use lango_testkit::wire_server::{ClosedPort, Fault};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
@@ -20,7 +24,9 @@ fn doctor_lists_what_a_turn_needs_and_changes_nothing() {
         "✓ sandbox        full (",
         "limits: processes by ",
         "✓ reach          read: nothing more; write: nothing more; network: closed\n",
-        "✓ model          offline/rules (built-in rules, not an AI model)\n",
+        "– model          offline/rules (built-in rules, not an AI model), so there is no test call; connect a model with `lango setup`\n",
+        "/home (does not exist yet)\n",
+        "keys.toml (does not exist, optional)\n",
         "✓ agents         operator, vault, librarian, planner, chronicler; unavailable: navigator (no tools)\n",
         "– browser        none: `browser.enabled` is false; set it to \"auto\" to use a browser\n",
         "– web search     none; search_web needs a search service",
@@ -37,13 +43,131 @@ fn doctor_lists_what_a_turn_needs_and_changes_nothing() {
         .iter()
         .filter(|row| row["absent"] == true);
     let absent: Vec<&str> = absent.map(|row| text(&row["name"])).collect();
-    assert_eq!(absent, ["browser", "web search", "payments"]);
+    assert_eq!(absent, ["browser", "web search", "model", "payments"]);
     assert!(!lango.home().exists());
 
     lango.session("hello");
     let before = lango.stored_files();
     lango.run(&["doctor"]).ok();
     assert_eq!(lango.stored_files(), before);
+}
+
+#[test]
+fn doctor_calls_the_model_once() {
+    let provider = Provider::new(vec![say("ok")]);
+    let lango = Lango::new();
+    let flags = flags("openai", provider.server.url());
+    let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
+    let shown = lango.run(&[&["doctor"], &*flags].concat()).ok().stdout;
+    assert!(
+        shown.contains("✓ model          mock/any (agent.model); answered in "),
+        "{shown}"
+    );
+    let offline = lango
+        .run(&[&["doctor", "--offline"], &*flags].concat())
+        .ok()
+        .stdout;
+    assert!(
+        offline.contains("mock/any (agent.model); not called\n"),
+        "{offline}"
+    );
+    assert_eq!(provider.server.requests().len(), 1);
+}
+
+#[test]
+fn doctor_says_what_to_do_about_a_model_that_does_not_answer() {
+    let unreachable = ClosedPort::new();
+    let refusing = Provider::new(vec![Fault::BadKey]);
+    for (url, cause) in [
+        (unreachable.url(), "Connection refused"),
+        (refusing.server.url(), "key is not accepted"),
+    ] {
+        let flags = flags("openai", url);
+        let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
+        let shown = Lango::new()
+            .run(&[&["doctor"], &*flags].concat())
+            .exits(3)
+            .stdout;
+        let (_, row) = shown
+            .split_once("✗ model          mock/any (agent.model)\n")
+            .unwrap();
+        for part in [
+            url,
+            cause,
+            "next: fix the cause, or connect another model with `lango setup`",
+        ] {
+            assert!(row.contains(part), "no `{part}` in {shown}");
+        }
+        assert_eq!(shown.matches("✗").count(), 1, "{shown}");
+    }
+}
+
+#[test]
+fn doctor_writes_to_every_folder_and_leaves_nothing_behind() {
+    let disk = Disk::with_size("4m");
+    let lango = Lango::new().using_home(&disk.path().join("home"));
+    lango.session("hello");
+    lango.home_file("trash/x", "");
+    let before = lango.stored_files();
+    let shown = lango.run(&["doctor"]).ok().stdout;
+    for name in ["✓ data folder", "✓ trash", "✓ workspace"] {
+        assert!(shown.contains(name), "{shown}");
+    }
+    assert_eq!(lango.stored_files(), before);
+    disk.make_read_only();
+    let shown = lango.run(&["doctor"]).exits(3).stdout;
+    for name in ["✗ data folder", "✗ trash"] {
+        assert!(shown.contains(name), "{shown}");
+    }
+    assert!(shown.contains("Read-only file system"), "{shown}");
+    assert!(shown.contains("next: make it writable"), "{shown}");
+    let absent = Lango::new().using_home(&disk.path().join("absent"));
+    let shown = absent.run(&["doctor"]).exits(3).stdout;
+    assert!(shown.contains("✗ data folder"), "{shown}");
+}
+
+#[test]
+fn paths_lists_files_with_their_sizes_and_how_to_uninstall() {
+    let lango = Lango::new();
+    let shown = lango.run(&["paths"]).ok().stdout;
+    assert!(shown.contains("keys.toml  (does not exist)"), "{shown}");
+    assert!(
+        shown.contains("to uninstall: cargo uninstall lango-cli"),
+        "{shown}"
+    );
+    assert!(!lango.home().exists());
+    lango.session("hello");
+    lango.home_file("lango.toml", "agent.maxToolCalls = 7\n");
+    let listing = lango.run(&["paths", "--json"]).ok().json();
+    let rows = listing["paths"].as_array().unwrap();
+    let names: Vec<&str> = rows.iter().map(|row| text(&row["name"])).collect();
+    let expected = [
+        "configuration",
+        "credentials",
+        "data",
+        "database",
+        "trash",
+        "state",
+        "chat history",
+        "cache",
+        "MCP servers",
+        "agents",
+        "skills",
+    ];
+    assert_eq!(names, expected);
+    assert_eq!(rows[0]["bytes"], 23);
+    assert_eq!(rows[1]["exists"], false);
+    assert!(rows[2]["bytes"].as_u64() > rows[3]["bytes"].as_u64());
+    let remove = listing["uninstall"]["remove"].as_array().unwrap();
+    assert_eq!(remove, &[Value::from(lango.home().to_str().unwrap())]);
+    // Also with a configuration that cannot be read.
+    lango.home_file("lango.toml", "nonsense");
+    let ran = lango.run(&["paths"]).ok();
+    assert!(ran.stdout.contains("lango.db"), "{ran:#?}");
+    assert!(
+        ran.stderr.contains("the configuration cannot be read"),
+        "{ran:#?}"
+    );
 }
 
 #[test]
@@ -103,6 +227,8 @@ fn doctor_prints_json() {
         "lango",
         "user file",
         "project file",
+        "keys",
+        "data folder",
         "workspace",
         "sandbox",
         "reach",
@@ -211,8 +337,9 @@ fn the_examples_of_the_help_pages_work() {
         let shown = lango.run(&[page, "--help"]).ok().stdout;
         let (_, examples) = shown.split_once("Examples:\n").unwrap();
         let examples = examples.lines().map(str::trim);
-        // The first needs a session, the second a model that writes JSON.
-        let can_run = |line: &&str| !line.contains("--session") && !line.contains("--schema");
+        // These need a session, a model that writes JSON, or an editor.
+        let needs = ["--session", "--schema", "--continue", "config edit"];
+        let can_run = |line: &&str| !needs.iter().any(|need| line.contains(need));
         for example in examples.filter(can_run) {
             let mut shell = Command::new("sh");
             let shell = lango.prepare(&mut shell).env("PATH", &path);

@@ -86,7 +86,7 @@ fn an_untrusted_project_can_lower_the_budget_but_not_name_hosts() {
     assert_eq!(shown(&lango, "egress.deny"), json!(["example.com"]));
     assert_eq!(shown(&lango, "egress.maxRequests"), 3);
     assert_eq!(shown(&lango, "egress.maxBytes"), 536_870_912);
-    lango.run(&["config", "trust"]).ok();
+    lango.run(&["config", "trust", "--yes"]).ok();
     assert_eq!(shown(&lango, "egress.allow"), json!(["127.0.0.1"]));
 }
 

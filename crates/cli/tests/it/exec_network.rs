@@ -71,7 +71,7 @@ fn an_untrusted_project_cannot_list_hosts() {
     );
     let printed = exec(&lango, &[], &format!("curl -sS -m 5 http://{listed}/"));
     assert!(!printed.contains("\nlisted"), "{printed}");
-    lango.run(&["config", "trust"]).ok();
+    lango.run(&["config", "trust", "--yes"]).ok();
     let printed = exec(&lango, &[], &format!("curl -sS -m 5 http://{listed}/"));
     assert!(printed.contains("\nlisted"), "{printed}");
 }

@@ -178,7 +178,7 @@ fn format_characters_of_models_tools_and_files_do_not_reach_a_terminal() {
     arguments.push("look");
     let mut terminal = Terminal::start(&lango, 100, &arguments, &[]);
     let asked = terminal.prompt();
-    terminal.press("y\r");
+    terminal.press("y");
     let shown = format!("{asked}{}", terminal.wait_for("continue:"));
     for letter in [
         "\u{202e}",

@@ -18,7 +18,7 @@ fn command(line: &str) -> String {
 /// Runs a command and answers with the offered grant for this folder.
 fn grant_always(lango: &Lango, line: &str) {
     let (mut terminal, _) = run_until_asked(lango, &command(line));
-    terminal.press("p\r");
+    terminal.press("p");
     terminal.wait_for("for calls like > ");
     terminal.press("\r");
     assert_eq!(terminal.end().0, Some(0));
@@ -28,9 +28,12 @@ fn grant_always(lango: &Lango, line: &str) {
 fn a_grant_for_git_log_does_not_cover_an_option_that_writes_a_file() {
     let lango = Lango::new();
     let (mut terminal, _) = run_until_asked(&lango, &command("git log -3"));
-    terminal.press("p\r");
+    terminal.press("p");
     let offered = terminal.wait_for("for calls like > ");
-    assert!(offered.contains("p always here: git log …"), "{offered}");
+    assert!(
+        offered.contains("always let operator run `git log …` in this folder"),
+        "{offered}"
+    );
     terminal.press("\r");
     assert_eq!(terminal.end().0, Some(0));
     let listed = lango.run(&["approvals"]).ok().stdout;
@@ -64,11 +67,12 @@ fn a_grant_for_an_unknown_command_covers_only_the_exact_command() {
 fn a_wildcard_pattern_for_commands_is_refused() {
     let lango = Lango::new();
     let (mut terminal, _) = run_until_asked(&lango, &command("git log -3"));
-    terminal.press("p\r");
+    terminal.press("p");
     terminal.wait_for("for calls like > ");
     terminal.press(&format!("{CTRL_U}git log *\r"));
     terminal.wait_for("not granted: a wildcard would also cover options");
-    terminal.prompt();
+    terminal.press("\u{1b}");
+    terminal.wait_for("answers later");
     terminal.press("\u{4}");
     terminal.end();
     let id = text(&waiting_approvals(&lango)[0]["id"]).to_owned();
@@ -157,7 +161,7 @@ fn a_protected_file_needs_an_approval_each_time_with_the_reason() {
         .wait_for("why: `.vscode` configures other programs; each change of `.vscode/tasks.json`");
     let keys = terminal.prompt();
     assert!(!keys.contains("this session"), "{keys}");
-    terminal.press("y\r");
+    terminal.press("y");
     let (code, shown) = terminal.end();
     assert!(!shown.contains("this session"), "{shown}");
     assert_eq!(code, Some(0), "{shown}");
@@ -262,7 +266,7 @@ fn a_grant_for_a_script_ends_when_the_script_changes() {
     let lango = with_skill("echo one > greeting.txt\n");
     let provider = Provider::new(greeting_replies());
     let (mut terminal, _) = run_greeting_until_asked(&lango, &provider);
-    terminal.press("p\r");
+    terminal.press("p");
     terminal.wait_for("for calls like > ");
     terminal.press("\r");
     assert_eq!(terminal.end().0, Some(0));
@@ -286,7 +290,7 @@ fn a_script_that_changes_after_the_request_does_not_run() {
     let provider = Provider::new(greeting_replies());
     let (mut terminal, _) = run_greeting_until_asked(&lango, &provider);
     lango.home_file("skills/greet/scripts/hello.sh", "echo two > greeting.txt\n");
-    terminal.press("y\r");
+    terminal.press("y");
     assert_eq!(terminal.end().0, Some(0));
     assert_eq!(workspace_file(&lango, "greeting.txt"), None);
     let listed = lango.run(&["sessions", "list", "--json"]).ok().json();
@@ -304,27 +308,23 @@ fn a_long_script_can_be_viewed_page_by_page_before_the_answer() {
     let lango = with_skill(&script);
     let provider = Provider::new(greeting_replies());
     let (mut terminal, shown) = run_greeting_until_asked(&lango, &provider);
-    assert!(shown.contains("| echo line 40 "), "{shown}");
-    assert!(
-        shown.contains("[2960 more lines not shown; view all to see them]"),
-        "{shown}"
-    );
-    let page = terminal.say("v");
+    assert!(shown.contains("| echo line 10 "), "{shown}");
+    assert!(!shown.contains("| echo line 25 "), "{shown}");
+    assert!(shown.contains("more lines (v shows everything)"), "{shown}");
+    terminal.press("v");
+    let page = terminal.wait_for("q back");
     assert!(page.contains("| echo line 1 "), "{page}");
     assert!(!page.contains("| echo line 45 "), "{page}");
-    let page = terminal.say("");
-    assert!(page.contains("more lines · Enter next page"), "{page}");
+    terminal.press(" ");
+    let page = terminal.wait_for("q back");
     assert!(page.contains("| echo line 45 "), "{page}");
-    assert!(!page.contains("| echo line 100 "), "{page}");
-    let rest = terminal.say("a");
-    for line in [
-        "| echo line 100 ",
-        "| echo line 1500 ",
-        "| echo line 3000 ",
-        "script: hello.sh",
-    ] {
-        assert!(rest.contains(line), "no `{line}`");
+    terminal.press("G");
+    let page = terminal.wait_for("q back");
+    for line in ["| echo line 3000 ", "folder: "] {
+        assert!(page.contains(line), "no `{line}`");
     }
+    terminal.press("q");
+    terminal.wait_for("answers later");
     terminal.press("\u{4}");
     terminal.end();
     let id = text(&waiting_approvals(&lango)[0]["id"]).to_owned();

@@ -81,22 +81,19 @@ fn k04_each_of_the_five_tools_answers_from_stored_data_through_its_agent() {
     ask(&lango, "relate Babbage built Engine");
     let fact = |line: &str| line.replace("TODAY", &today());
     let (answer, log) = ask(&lango, "what is related to Ada?");
-    let walked = "Ada -knows-> Babbage  (depth 1, confidence 1, since TODAY) [untrusted: librarian]\n\
-                  Babbage -built-> Engine  (depth 2, confidence 1, since TODAY) [untrusted: librarian]\n";
+    let walked = "Ada knows Babbage (since TODAY, from librarian)\n\
+                  Babbage built Engine (since TODAY, from librarian)\n";
     assert!(answer.starts_with(&fact(walked)), "{answer}");
     assert_eq!(of_type(&log, "tool.called")[0]["tool"], "graph_traverse");
     assert_eq!(of_type(&log, "tool.returned")[0]["author"], "librarian");
     let (answer, log) = ask(&lango, "facts about Babbage");
-    let found = "Babbage -built-> Engine  (confidence 1, since TODAY) [untrusted: librarian]\n";
+    let found = "Babbage built Engine (since TODAY, from librarian)";
     assert!(answer.contains(&fact(found)), "{answer}");
     assert_eq!(of_type(&log, "tool.called")[0]["tool"], "graph_query");
 
     ask(&lango, "note that deploys: happen on Monday");
     let (answer, log) = ask(&lango, "what do you know about deploys?");
-    assert!(
-        answer.contains("[untrusted: knowledge/deploys]"),
-        "{answer}"
-    );
+    assert!(answer.contains("(from knowledge/deploys)"), "{answer}");
     assert!(answer.contains("happen on Monday"), "{answer}");
     assert_eq!(of_type(&log, "tool.called")[0]["tool"], "rag_retrieve");
 

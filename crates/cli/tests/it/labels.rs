@@ -166,7 +166,7 @@ fn with_a_projects_agent_the_orchestrator_saves_as_untrusted() {
     assert_eq!(label(&lango), "trusted", "the file has no effect yet");
     let lango = Lango::new();
     lango.file(".lango/agents/scout.md", scout);
-    lango.run(&["config", "trust"]).ok();
+    lango.run(&["config", "trust", "--yes"]).ok();
     save(&lango, &[REMEMBER], "");
     assert_eq!(label(&lango), "untrusted");
 }

@@ -63,7 +63,7 @@ fn an_untrusted_project_starts_no_server_until_it_is_trusted() {
             .stdout
             .contains("no MCP servers")
     );
-    lango.run(&["config", "trust"]).ok();
+    lango.run(&["config", "trust", "--yes"]).ok();
     lango.run(&["run", "hello"]).ok();
     assert_eq!(start_count(&lango), 1);
 }

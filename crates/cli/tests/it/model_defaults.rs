@@ -187,7 +187,7 @@ fn a_rejected_key_is_reported_by_the_first_call() {
     for text in [
         "key is not accepted",
         "from THE_KEY",
-        "next: run `lango models`",
+        "`lango models` to list",
     ] {
         assert!(ran.stderr.contains(text), "{}", ran.stderr);
     }
@@ -284,8 +284,13 @@ fn models_json_has_prices_and_windows_as_numbers() {
 fn setup_proposes_the_model_that_the_key_selects() {
     let offered = ["openai/gpt-oss-20b", "qwen/qwen3.8-27b"];
     let provider = Provider::new(vec![list("groq", &offered)]);
-    with_key(&Lango::new(), "groq", provider.server.url(), &["setup"])
-        .refused(2, &["lango setup --model groq/qwen/qwen3.8-27b"]);
+    let lango = Lango::new();
+    let url = provider.server.url();
+    with_key(&lango, "groq", url, &["setup"]).refused(2, &["lango setup --provider groq --yes"]);
+    with_key(&lango, "groq", url, &["setup", "--provider", "groq"]).refused(
+        2,
+        &["lango setup --provider groq --model groq/qwen/qwen3.8-27b"],
+    );
 }
 
 #[test]
@@ -297,12 +302,15 @@ fn setup_lists_models_with_prices_and_writes_the_chosen_one() {
     let flags = ["-c", &address, "-c", "providers.groq.apiKeyEnv=THE_KEY"];
     let arguments: Vec<&str> = ["setup"].into_iter().chain(flags).collect();
     let mut terminal = Terminal::start(&lango, 120, &arguments, &[("THE_KEY", KEY)]);
-    let shown = terminal.wait_for("number or provider/model [1]: ");
+    terminal.wait_for("number, name or URL (Enter: groq, q quits): ");
+    terminal.press("\r");
+    terminal.wait_for("Enter uses the one from THE_KEY): ");
+    terminal.press("\r");
+    let shown = terminal.wait_for("model, by number or name (Enter: qwen/qwen3.8-27b, q quits): ");
     for line in [
         "  1  groq/qwen/qwen3.8-27b  $0.8 in, $4 out per million tokens · 131k window · default",
         "  2  groq/openai/gpt-oss-20b  $0.075 in",
         "  3  groq/llama-9  price unknown",
-        "list of groq: live",
     ] {
         assert!(shown.contains(line), "{shown}");
     }
@@ -310,7 +318,10 @@ fn setup_lists_models_with_prices_and_writes_the_chosen_one() {
     let (code, shown) = terminal.end();
     assert_eq!(code, Some(0), "{shown}");
     let written = std::fs::read_to_string(lango.home().join("lango.toml")).unwrap();
-    assert!(written.starts_with("agent.model = \"groq/openai/gpt-oss-20b\"\n"));
+    let start = "[agent]\nmodel = \"groq/openai/gpt-oss-20b\"\n\n[providers.groq]\nbaseUrl = ";
+    assert!(written.starts_with(start), "{written}");
+    assert!(written.contains("apiKeyEnv = \"THE_KEY\""), "{written}");
+    assert!(!lango.home().join("credentials").exists());
     assert!(!written.contains("very-secret"));
 }
 

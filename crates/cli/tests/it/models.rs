@@ -3,7 +3,7 @@
 use crate::lango::{Lango, RunResult, of_type, text};
 use lango_core::ModelReply;
 use lango_testkit::model::{call, delegate_and_finish, say};
-use lango_testkit::wire_server::{ClosedPort, Fault, ScriptedAnswer, WireServer};
+use lango_testkit::wire_server::{ClosedPort, Fault, RecordedRequest, ScriptedAnswer, WireServer};
 use serde_json::json;
 use tokio::runtime::Runtime;
 
@@ -16,13 +16,25 @@ pub(crate) struct Provider {
 }
 
 impl Provider {
+    /// Starts a provider that gives these answers in order.
     pub(crate) fn new<T: Into<ScriptedAnswer>>(answers: Vec<T>) -> Self {
+        Self::start(WireServer::scripted(answers))
+    }
+
+    /// Starts a provider that computes each answer from the request.
+    pub(crate) fn answering(
+        script: impl Fn(&RecordedRequest) -> ScriptedAnswer + Send + Sync + 'static,
+    ) -> Self {
+        Self::start(WireServer::start(script))
+    }
+
+    fn start(server: impl Future<Output = WireServer>) -> Self {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
             .enable_all()
             .build()
             .unwrap();
-        let server = runtime.block_on(WireServer::scripted(answers));
+        let server = runtime.block_on(server);
         Self {
             _runtime: runtime,
             server,
@@ -130,12 +142,10 @@ fn a_rejected_key_and_a_missing_model_are_reported_without_retries() {
                 &["hello"],
             );
             assert_eq!(ran.code, Some(3), "{kind}: {}", ran.stderr);
-            assert!(ran.stderr.contains("next: run `lango models`"));
-            assert!(
-                ran.stderr.contains(says) && ran.stderr.contains("mock/any"),
-                "{}",
-                ran.stderr
-            );
+            for part in ["mock/any", provider.server.url(), "`lango setup`"] {
+                assert!(ran.stderr.contains(part), "no `{part}` in {ran:#?}");
+            }
+            assert_printed_once(&ran, says);
             assert_eq!(provider.server.requests().len(), 1, "not asked again");
         }
     }
@@ -167,18 +177,90 @@ fn a_failing_provider_is_retried_and_then_replaced_by_the_fallback() {
     assert_eq!(events[1]["model"], "other/understudy");
 }
 
+/// Asserts that a text appears once, on stderr, in an error with a next step.
+#[track_caller]
+fn assert_printed_once(ran: &RunResult, text: &str) {
+    assert_eq!(ran.stderr.matches(text).count(), 1, "{ran:#?}");
+    assert_eq!(ran.stderr.matches("error: ").count(), 1, "{ran:#?}");
+    assert_eq!(ran.stderr.matches("\n  next: ").count(), 1, "{ran:#?}");
+    assert!(!ran.stdout.contains(text), "{ran:#?}");
+}
+
 #[test]
 fn an_unreachable_provider_fails_the_turn_without_a_replacement() {
     let unreachable = ClosedPort::new();
     let lango = Lango::new();
-    let ran = run(
-        &lango,
-        &flags("openai", unreachable.url()),
-        &["--json", "hello"],
-    );
-    assert_eq!(ran.code, Some(1));
+    let flags = flags("openai", unreachable.url());
+    let ran = run(&lango, &flags, &["hello"]).exits(3);
+    assert_eq!(ran.stdout, "");
+    assert_printed_once(&ran, "Connection refused");
+    assert_printed_once(&ran, unreachable.url());
+    assert!(ran.stderr.contains("is the server running?"), "{ran:#?}");
+    assert!(!ran.stderr.contains("demo mode"), "{ran:#?}");
+    let quiet = run(&lango, &flags, &["-q", "hello"]).exits(3);
+    assert_eq!(quiet.stderr.lines().count(), 2, "{quiet:#?}");
+    assert_printed_once(&quiet, "Connection refused");
+    let ran = run(&lango, &flags, &["--json", "hello"]).exits(3);
     assert_eq!(ran.json()["outcome"], "failed");
+    assert_eq!(ran.json()["answer"], json!(null));
     assert!(text(&ran.json()["error"]).contains("cannot be reached"));
+    assert_eq!(ran.stdout.matches("Connection refused").count(), 1);
+    assert_eq!(ran.stderr.matches("Connection refused").count(), 1);
+    let ran = run(&lango, &flags, &["--jsonl", "hello"]).exits(3);
+    let lines = ran.json_lines();
+    let errors = lines.iter().filter(|line| !line["error"].is_null());
+    assert_eq!(errors.count(), 1, "{ran:#?}");
+}
+
+#[test]
+fn a_provider_that_refuses_in_the_middle_of_a_turn_exits_3() {
+    for fault in [Fault::BadKey, Fault::UnknownModel] {
+        let provider = Provider::new(vec![
+            ScriptedAnswer::from(delegate_and_finish("operator", "list the files")),
+            call("fs_list", json!({})).into(),
+            fault.clone().into(),
+            fault.into(),
+        ]);
+        let ran = run(
+            &Lango::new(),
+            &flags("openai", provider.server.url()),
+            &["-q", "what files are here?"],
+        )
+        .exits(3);
+        assert!(
+            ran.stdout.contains("operator failed with the same error."),
+            "{ran:#?}"
+        );
+        assert_printed_once(&ran, "mock/any");
+    }
+}
+
+#[test]
+fn a_name_that_does_not_resolve_and_a_server_without_tls_exit_3_with_the_address() {
+    let lango = Lango::new();
+    let plain = Provider::new(vec![say("not over TLS")]);
+    let encrypted = plain.server.url().replace("http://", "https://");
+    for url in ["http://no-such-host.invalid:9/v1", &encrypted] {
+        let ran = run(&lango, &flags("openai", url), &["-q", "hello"]).exits(3);
+        assert_printed_once(&ran, url);
+    }
+}
+
+#[test]
+fn rate_limits_and_server_errors_exit_1_after_retries() {
+    for status in [429, 503] {
+        let faults = (0..3).map(|_| Fault::status(status, "come back later"));
+        let provider = Provider::new(faults.collect());
+        let ran = run(
+            &Lango::new(),
+            &flags("openai", provider.server.url()),
+            &["hello"],
+        )
+        .exits(1);
+        assert_eq!(provider.server.requests().len(), 3);
+        assert_eq!(ran.stderr.matches("come back later").count(), 1, "{ran:#?}");
+        assert_eq!(ran.stderr.matches("retrying in").count(), 2, "{ran:#?}");
+    }
 }
 
 #[test]
@@ -310,12 +392,8 @@ fn setup_writes_a_minimal_file_after_a_successful_call() {
         .refused(3, &["key is not accepted", "nothing was written"]);
     assert!(!lango.home().join("lango.toml").exists());
     lango.run(&arguments).ok();
-    lango
-        .run(&arguments)
-        .refused(2, &["already exists", "--force"]);
     let ran = lango.run(&["run", "hello"]).ok();
     assert_eq!(ran.stdout, "hi\n", "the file alone selects the model");
-    lango.run(&["setup"]).refused(2, &["--force"]);
 }
 
 #[test]
@@ -443,17 +521,6 @@ fn requests_are_cut_to_the_providers_context_window() {
     let cut = sent("4000");
     assert!(cut.len() < 12_000, "{} bytes", cut.len());
     assert!(cut.contains("bytes left out to make room"));
-}
-
-#[test]
-fn setup_overwrites_the_file_only_when_told_to() {
-    let lango = Lango::new();
-    lango.home_file("lango.toml", "agent.maxToolCalls = 3\n");
-    lango
-        .run(&["setup", "--model", "offline/rules", "--force"])
-        .ok();
-    let written = std::fs::read_to_string(lango.home().join("lango.toml")).unwrap();
-    assert_eq!(written, "agent.model = \"offline/rules\"\n");
 }
 
 #[test]

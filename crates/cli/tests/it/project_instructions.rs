@@ -31,7 +31,7 @@ fn agents_md_reaches_operator_and_planner_only_with_trusted_content() {
     let ran = lango.run(&["run", "hello"]).ok();
     assert_eq!(ran.stderr.matches(&warning).count(), 1, "{}", ran.stderr);
 
-    let trusted = lango.run(&["config", "trust"]).ok().stdout;
+    let trusted = lango.run(&["config", "trust", "--yes"]).ok().stdout;
     assert_eq!(
         trusted,
         format!(
@@ -69,7 +69,7 @@ fn agents_md_reaches_operator_and_planner_only_with_trusted_content() {
     assert!(!gets_agents_md(&lango, &[], "operator"), "it was changed");
     let ran = lango.run(&["run", "hello"]).ok();
     assert!(ran.stderr.contains(&warning), "{}", ran.stderr);
-    lango.run(&["config", "trust"]).ok();
+    lango.run(&["config", "trust", "--yes"]).ok();
     assert!(instruction(&lango, &[], "operator").contains("Use spaces."));
     lango.run(&["config", "trust", "--revoke"]).ok();
     assert!(!gets_agents_md(&lango, &[], "operator"));
@@ -84,7 +84,7 @@ fn agents_md_is_cut_at_32_kib_with_a_note() {
     let line = "Write a test for everything you do.\n";
     let long = line.repeat(2 * 32 * 1024 / line.len());
     lango.file("AGENTS.md", &long);
-    lango.run(&["config", "trust"]).ok();
+    lango.run(&["config", "trust", "--yes"]).ok();
     let shown = instruction(&lango, &[], "operator");
     let (_, shown) = shown.split_once(HEADING).unwrap();
     assert!(shown.len() < 32 * 1024 + 100, "{}", shown.len());
@@ -100,7 +100,7 @@ fn a_symlink_out_of_the_workspace_is_neither_read_nor_trusted() {
     symlink(lango.home().join("secret.txt"), &path).unwrap();
     let tree = lango.run(&["agents", "--json"]).ok().json();
     assert_eq!(tree["unheard_files"], json!([path]));
-    let ran = lango.run(&["config", "trust"]).exits(1);
+    let ran = lango.run(&["config", "trust", "--yes"]).exits(1);
     assert!(
         ran.stderr
             .contains("AGENTS.md` cannot be trusted: it is a link"),
@@ -111,7 +111,7 @@ fn a_symlink_out_of_the_workspace_is_neither_read_nor_trusted() {
     // A trusted file that is a symlink now is not followed either.
     std::fs::remove_file(&path).unwrap();
     lango.file("AGENTS.md", "the secret");
-    lango.run(&["config", "trust"]).ok();
+    lango.run(&["config", "trust", "--yes"]).ok();
     assert!(gets_agents_md(&lango, &[], "operator"));
     std::fs::remove_file(&path).unwrap();
     symlink(lango.home().join("secret.txt"), &path).unwrap();
@@ -130,7 +130,7 @@ fn a_topology_decides_which_agents_get_agents_md() {
         "agents/poet.md",
         "---\ndescription: Writes verse\nproject_instructions: true\n---\nRhyme.\n",
     );
-    let trusted = lango.run(&["config", "trust"]).ok().stdout;
+    let trusted = lango.run(&["config", "trust", "--yes"]).ok().stdout;
     assert!(trusted.contains("given to planner, poet"), "{trusted}");
     assert!(gets_agents_md(&lango, &[], "poet") && !gets_agents_md(&lango, &[], "operator"));
     // No agent gets the file, so there is no warning about it.

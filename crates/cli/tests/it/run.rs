@@ -60,20 +60,33 @@ fn the_answer_goes_to_stdout_and_everything_else_to_stderr() {
     let answer = "1 folder, 2 files in .\nsrc/\nbudget.csv  9 B\nnotes.md  22 B\n";
     assert_eq!(ran.stdout, answer);
     let lines: Vec<&str> = ran.stderr.lines().collect();
-    let [delegated, tool, footer, go_on] = lines.as_slice() else {
+    let [demo, delegated, tool, footer, go_on] = lines.as_slice() else {
         panic!("{ran:#?}");
     };
     assert_eq!(
         *delegated,
         "● lango-orchestrator → operator  what files are here"
     );
-    assert!(tool.starts_with("  operator ✓ fs_list path=.  "), "{tool}");
-    assert!(tool.ends_with(" ms  1 folder, 2 files in ."), "{tool}");
+    let listed = "  operator ✓ list .  1 folder, 2 files in .  ";
+    assert!(tool.starts_with(listed) && tool.ends_with(" ms"), "{tool}");
     let cost = "offline/rules · 3 model calls · 1 delegation round · 1 tool call · ";
     assert!(footer.starts_with(cost), "{footer}");
+    assert!(footer.ends_with(" s · 0 tokens"), "{footer}");
+    assert_eq!(
+        *demo,
+        "demo mode: built-in rules answer, not an AI model · connect a model: lango setup (or set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY, or start Ollama)"
+    );
+    let quiet = lango.run(&["run", "-q", "hello"]).ok();
+    assert_eq!(quiet.stderr, "");
+    let chosen = lango
+        .run(&["run", "-c", "agent.model=offline", "hello"])
+        .ok();
+    assert!(!chosen.stderr.contains("demo mode"), "{chosen:#?}");
     assert!(
-        footer.ends_with("0 tokens (built-in rules, not an AI model)"),
-        "{footer}"
+        chosen
+            .stderr
+            .contains("0 tokens (built-in rules, not an AI model)"),
+        "{chosen:#?}"
     );
     let session = go_on
         .strip_prefix("continue: lango run --session ")

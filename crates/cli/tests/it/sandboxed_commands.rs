@@ -73,7 +73,7 @@ fn a_running_command_does_not_see_a_change_of_the_trust_list() {
     let inside = lango.workspace().join("inner");
     lango.file("lango.toml", "agent.maxToolCalls = 7\n");
     let trust = || {
-        let mut command = lango.command(&["config", "trust"]);
+        let mut command = lango.command(&["config", "trust", "--yes"]);
         finish(command.env("LANGO_HOME", &inside), b"").ok()
     };
     trust();

@@ -69,8 +69,8 @@ fn ctrl_c_at_the_passphrase_prompt_of_a_call_cancels_the_turn() {
     run(&lango, &bind.split(' ').collect::<Vec<_>>()).ok();
     let question = "run `printenv SIGNING_KEY`";
     let mut terminal = start(&lango, &["run", question]);
-    terminal.wait_for("ctrl-d later > ");
-    terminal.press("y\r");
+    terminal.prompt();
+    terminal.press("y");
     terminal.wait_for(PROMPT);
     terminal.press("\u{3}");
     let (code, last) = terminal.end();
@@ -78,8 +78,8 @@ fn ctrl_c_at_the_passphrase_prompt_of_a_call_cancels_the_turn() {
     let mut terminal = start(&lango, &[]);
     terminal.prompt();
     terminal.press(&format!("{question}\r"));
-    terminal.wait_for("ctrl-d later > ");
-    terminal.press("y\r");
+    terminal.prompt();
+    terminal.press("y");
     terminal.wait_for(PROMPT);
     terminal.press("\u{3}");
     // The chat continues.

@@ -80,8 +80,8 @@ fn a_signal_at_the_passphrase_prompt_of_a_turn_ends_the_process_and_leaves_the_c
             terminal.prompt();
             terminal.press(&format!("{question}\r"));
         }
-        terminal.wait_for("ctrl-d later > ");
-        terminal.press("y\r");
+        terminal.prompt();
+        terminal.press("y");
         terminal.wait_for(PROMPT);
         terminal.signal(Signal::TERM);
         let (code, last) = terminal.end();
@@ -110,14 +110,14 @@ fn a_signal_at_an_approval_prompt_restores_the_echo() {
     let question = "run `printenv SIGNING_KEY`";
     let (mut terminal, id) =
         run_in_shell(&lango, &format!("run \"{}\"", question.replace('`', "\\`")));
-    terminal.wait_for("ctrl-d later > ");
+    terminal.prompt();
     kill_process(id, Signal::TERM).unwrap();
     terminal.wait_for("code 4");
     assert_restored(terminal);
     let (mut terminal, id) = run_in_shell(&lango, "");
     terminal.prompt();
     terminal.press(&format!("{question}\r"));
-    terminal.wait_for("ctrl-d later > ");
+    terminal.prompt();
     kill_process(id, Signal::TERM).unwrap();
     terminal.wait_for("code 143");
     assert_restored(terminal);

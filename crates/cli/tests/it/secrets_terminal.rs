@@ -197,8 +197,8 @@ fn a_command_that_needs_a_locked_vault_asks_for_the_passphrase() {
         "{seen}"
     );
     assert!(seen.contains("all programs it start"), "{seen}");
-    terminal.wait_for("ctrl-d later > ");
-    terminal.press("y\r");
+    terminal.prompt();
+    terminal.press("y");
     terminal.wait_for("passphrase of the vault of `local`: ");
     terminal.press(&format!("{PASSPHRASE}\r"));
     let (code, last) = terminal.end();
@@ -213,8 +213,8 @@ fn a_command_continues_without_secrets_if_the_vault_stays_locked() {
     let lango = with_program();
     let mut terminal = start(&lango, &RUN);
     terminal.wait_for("you will be asked for its passphrase");
-    terminal.wait_for("ctrl-d later > ");
-    terminal.press("y\r");
+    terminal.prompt();
+    terminal.press("y");
     terminal.wait_for("passphrase of the vault of `local`: ");
     terminal.press("\r");
     let (_, last) = terminal.end();

@@ -79,7 +79,7 @@ fn a_requested_secret_is_typed_after_approval_and_creates_the_vault() {
         assert!(seen.contains(shown), "{shown} is not in {seen}");
     }
     seen += &terminal.prompt();
-    terminal.press("y\r");
+    terminal.press("y");
     for (typed, next) in [
         ("", "8 characters or more): "),
         (PASSPHRASE, "repeat the passphrase: "),
@@ -109,7 +109,7 @@ fn a_secret_that_is_not_entered_is_not_stored() {
     let provider = model(vec![call("secrets_request", arguments)]);
     let mut terminal = terminal(&lango, &provider);
     terminal.prompt();
-    terminal.press("y\r");
+    terminal.press("y");
     terminal.wait_for("passphrase of the vault of `local`: ");
     terminal.press(&format!("{PASSPHRASE}\r"));
     for _ in 0..3 {
@@ -140,7 +140,7 @@ fn a_locked_vault_is_unlocked_for_a_key_with_one_prompt() {
     let mut terminal = terminal(&lango, &provider);
     terminal.wait_for("why: the vault is locked");
     terminal.prompt();
-    terminal.press("y\r");
+    terminal.press("y");
     terminal.wait_for("passphrase of the vault of `local`: ");
     terminal.press("something else\r");
     terminal.wait_for("try again");
@@ -149,7 +149,7 @@ fn a_locked_vault_is_unlocked_for_a_key_with_one_prompt() {
     // Signing needs an approval because of its risk. The vault is unlocked now.
     terminal.wait_for("why: it can do harm");
     terminal.prompt();
-    terminal.press("y\r");
+    terminal.press("y");
     let (code, last) = terminal.end();
     assert_eq!(code, Some(0), "{last}");
     assert!(
@@ -209,7 +209,7 @@ fn a_binding_needs_an_approval_whatever_the_rules_allow_and_explains_itself() {
             !keys.contains("this session") && !keys.contains("always"),
             "{keys}"
         );
-        terminal.press("y\r");
+        terminal.press("y");
     }
     assert_eq!(terminal.end().0, Some(0));
     assert_eq!(described(&lango, "TOKEN")["bindings"][0]["header"], "x-key");

@@ -38,7 +38,8 @@ fn the_most_recently_used_session_comes_first() {
     assert_eq!(sessions[0]["turns"], 2);
     assert_eq!(sessions[0]["user"], "local");
     let keys = [
-        "created", "events", "id", "origin", "status", "title", "turns", "updated", "user",
+        "created", "events", "folder", "id", "origin", "status", "title", "turns", "updated",
+        "user",
     ];
     let found = sessions[0].as_object().unwrap().keys().map(|k| &**k);
     assert_eq!(found.collect::<BTreeSet<_>>(), BTreeSet::from(keys));
@@ -175,7 +176,7 @@ fn resume_without_a_terminal_reads_one_question_per_line() {
     let ran = lango.piped(&["sessions", "resume", &session], input).ok();
     assert!(ran.stdout.contains("notes.md  22 B"), "{ran:#?}");
     assert!(ran.stdout.contains("there is no command /nope"), "{ran:#?}");
-    let hint = format!("continue: lango sessions resume {session}\n");
+    let hint = format!("continue: lango resume {session}\n");
     assert!(ran.stdout.ends_with(&hint), "{ran:#?}");
     let listed = list(&lango, &[]);
     assert_eq!(listed[0]["turns"], 2);

@@ -196,7 +196,7 @@ fn the_last_model_call_of_a_budget_is_for_the_answer() {
     assert_eq!(two["limit"], "model_calls");
     assert_eq!(counts(&two), (2, 0, 1));
     for summary in [&one, &two] {
-        assert!(text(&summary["answer"]).contains("last reply"), "{summary}");
+        assert!(text(&summary["answer"]).contains("limit"), "{summary}");
     }
     assert_eq!(
         counts(&run(&lango, &["agent.maxModelCalls=3"], LIST).ok().json()),

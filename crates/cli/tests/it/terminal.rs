@@ -10,15 +10,20 @@ use std::sync::mpsc::{self, Receiver};
 use std::thread;
 use std::time::Instant;
 
-/// The sequence that the line editor sends when it is ready for the next line. It enables bracketed paste.
-const READY: &str = "\u{1b}[?2004h";
+/// The start of the title that lango sets when it waits for the user: for a message, or for the answer to a question.
+const READY: &str = "\u{1b}]0;lango ";
 
 /// A terminal with a running program.
 pub(crate) struct Terminal {
     keyboard: File,
     output: Receiver<Vec<u8>>,
     child: Child,
+    /// Bytes with an escape sequence that is not complete yet.
+    partial: Vec<u8>,
+    /// What appeared since the last wait, without the sequences that move the cursor or set attributes.
     seen: Vec<u8>,
+    /// Every byte that lango has written.
+    raw: Vec<u8>,
 }
 
 impl Terminal {
@@ -71,7 +76,9 @@ impl Terminal {
             keyboard,
             output,
             child,
+            partial: Vec::new(),
             seen: Vec::new(),
+            raw: Vec::new(),
         }
     }
 
@@ -112,13 +119,33 @@ impl Terminal {
             }
             let left = TIMEOUT.saturating_sub(since.elapsed());
             match self.output.recv_timeout(left) {
-                Ok(bytes) => self.seen.extend(bytes),
+                Ok(bytes) => self.receive(&bytes),
                 Err(_) => panic!(
                     "`{text}` did not appear after {:?}",
                     String::from_utf8_lossy(&self.seen)
                 ),
             }
         }
+    }
+
+    /// Returns every byte so far, with all escape sequences except the titles and bells of lango itself.
+    pub(crate) fn raw(&self) -> String {
+        let raw = String::from_utf8_lossy(&self.raw).into_owned();
+        let mut parts = raw.split("\u{1b}]0;");
+        let mut text = parts.next().unwrap_or_default().to_owned();
+        for part in parts {
+            let (title, rest) = part.split_once('\u{7}').unwrap_or((part, ""));
+            assert!(title.is_empty() || title.contains("lango"), "{title:?}");
+            text.push_str(rest);
+        }
+        text
+    }
+
+    fn receive(&mut self, bytes: &[u8]) {
+        self.raw.extend(bytes);
+        self.partial.extend(bytes);
+        let rest = strip_sequences(&self.partial, &mut self.seen);
+        self.partial.drain(..rest);
     }
 
     /// Waits for the exit. Returns the exit code and the remaining output.
@@ -129,7 +156,7 @@ impl Terminal {
             let left = TIMEOUT.saturating_sub(since.elapsed());
             self.output.recv_timeout(left)
         } {
-            self.seen.extend(bytes);
+            self.receive(&bytes);
         }
         assert!(since.elapsed() < TIMEOUT, "the program does not exit");
         let code = self.child.wait().unwrap().code();
@@ -156,6 +183,34 @@ fn listen(mut screen: File) -> Receiver<Vec<u8>> {
         }
     });
     receiver
+}
+
+/// Copies text without control sequences (`ESC [ …`). Returns how many bytes were used; the rest may be the start of a
+/// sequence.
+fn strip_sequences(bytes: &[u8], text: &mut Vec<u8>) -> usize {
+    let mut at = 0;
+    while at < bytes.len() {
+        if bytes[at] != 0x1b {
+            text.push(bytes[at]);
+            at += 1;
+            continue;
+        }
+        match bytes.get(at + 1) {
+            None => return at,
+            Some(b'[') => {
+                let is_final = |byte: &u8| (0x40..=0x7e).contains(byte);
+                match bytes[at + 2..].iter().position(is_final) {
+                    Some(length) => at += length + 3,
+                    None => return at,
+                }
+            }
+            Some(_) => {
+                text.push(bytes[at]);
+                at += 1;
+            }
+        }
+    }
+    at
 }
 
 fn find(text: &[u8], part: &[u8]) -> Option<usize> {

@@ -60,7 +60,7 @@ fn an_untrusted_project_cannot_choose_another_configured_provider() {
         assert!(warning.contains(part), "no `{part}` in {warning}");
     }
     lango.file("lango.toml", "agent.model = 'other/any'\n");
-    lango.run(&["config", "trust"]).ok();
+    lango.run(&["config", "trust", "--yes"]).ok();
     assert!(run().stdout.contains("from other"));
 }
 
@@ -75,7 +75,7 @@ fn an_untrusted_project_cannot_permit_git_repositories() {
     assert_eq!(shown()["value"], false);
     let help = "allow commands to create git repositories (git init, git clone) in the workspace";
     assert_eq!(shown()["help"], help);
-    lango.run(&["config", "trust"]).ok();
+    lango.run(&["config", "trust", "--yes"]).ok();
     assert_eq!(shown()["value"], true);
 }
 
@@ -109,7 +109,7 @@ fn an_untrusted_project_can_lower_limits_but_not_raise_them() {
         assert!(warning.contains(key), "no {key} in {warning}");
     }
     assert!(!warning.contains("agent.maxToolCalls") && warning.contains("raises a limit"));
-    lango.run(&["config", "trust"]).ok();
+    lango.run(&["config", "trust", "--yes"]).ok();
     assert_eq!(shown("agent.maxModelCalls").0, 1000);
 }
 
@@ -155,7 +155,7 @@ fn a_file_of_another_user_is_ignored_until_it_is_trusted() {
     with_sudo.env("SUDO_UID", OTHER_USER.to_string());
     let shown = finish(&mut with_sudo, b"").ok().json();
     assert_eq!(shown["agent.maxToolCalls"]["value"], 7);
-    lango.run(&["config", "trust"]).ok();
+    lango.run(&["config", "trust", "--yes"]).ok();
     assert_eq!(calls(), 7);
     fs::write(&file, "agent.maxToolCalls = 6\n").unwrap();
     assert_eq!(calls(), 50);

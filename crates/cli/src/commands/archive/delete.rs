@@ -1,6 +1,7 @@
 //! Deletes sessions permanently: asks once, refuses if a turn is running, and wipes their data from the file.
 
 use crate::args::DeleteArguments;
+use crate::commands::confirm::{confirm, has_terminal};
 use crate::screen::{self, Ticker, count, one_line};
 use lango::app::archive::{delete_sessions, find_sessions, time_before, ttl};
 use lango::app::retention::{self, DeletedCounts};
@@ -8,7 +9,6 @@ use lango::app::{App, Failure, FailureKind};
 use lango_core::{SessionId, Timestamp};
 use lango_store::Store;
 use lango_store::archive::{ExpiredPage, WipeOutcome};
-use std::io::{BufRead, IsTerminal, Write};
 
 /// How many sessions the confirmation lists by name.
 const MAX_NAMED: usize = 10;
@@ -27,7 +27,7 @@ pub(crate) async fn delete(app: &App, arguments: DeleteArguments) -> Result<(), 
             if !arguments.yes {
                 confirm_expired(app, &store, before).await?;
             }
-            let deleted = retention::expire(&store, &app.users(), before).await?;
+            let deleted = retention::expire(&store, &app.undo, &app.users(), before).await?;
             if deleted.busy > 0 {
                 let busy = count(deleted.busy, "session");
                 screen::say(&format!("{busy} not deleted, because a turn is running"));
@@ -37,11 +37,11 @@ pub(crate) async fn delete(app: &App, arguments: DeleteArguments) -> Result<(), 
         None => {
             let ids = find_sessions(app, &arguments.ids).await?;
             if !arguments.yes {
-                confirm(&store, &ids, ids.len()).await?;
+                confirm_sessions(&store, &ids, ids.len()).await?;
             }
             let mut ticker = Ticker::new();
             let mut show = |done| ticker.show(|| format!("{done} of {} deleted", ids.len()));
-            let sessions = delete_sessions(&store, &ids, &mut show).await?;
+            let sessions = delete_sessions(&store, &app.undo, &ids, &mut show).await?;
             ticker.clear();
             DeletedCounts {
                 sessions,
@@ -74,12 +74,12 @@ async fn confirm_expired(app: &App, store: &Store, before: Timestamp) -> Result<
     let more = first.len() > MAX_NAMED;
     first.truncate(MAX_NAMED);
     let shown = first.len() + usize::from(more);
-    confirm(store, &first, shown).await
+    confirm_sessions(store, &first, shown).await
 }
 
 /// Asks whether to delete these sessions, and possibly more, permanently.
-async fn confirm(store: &Store, ids: &[SessionId], total: usize) -> Result<(), Failure> {
-    if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
+async fn confirm_sessions(store: &Store, ids: &[SessionId], total: usize) -> Result<(), Failure> {
+    if !has_terminal() {
         let message = "deleting is permanent, and there is no terminal to ask for confirmation";
         return Err(Failure::usage(message).next("use --yes to delete without asking"));
     }
@@ -91,20 +91,11 @@ async fn confirm(store: &Store, ids: &[SessionId], total: usize) -> Result<(), F
     if total > MAX_NAMED || total > ids.len() {
         screen::say("… and more");
     }
-    let mut out = std::io::stderr();
-    let _ = write!(out, "delete permanently? [y/N] ");
-    let _ = out.flush();
-    let answer = tokio::task::spawn_blocking(|| {
-        let mut answer = String::new();
-        let read = std::io::stdin().lock().read_line(&mut answer);
-        read.map(|_| answer)
-    });
-    let answer = answer.await.map_err(std::io::Error::other)??;
-    match answer.trim().to_lowercase().as_str() {
-        "y" | "yes" => Ok(()),
-        _ => Err(
-            Failure::new(FailureKind::Interrupted, "nothing was deleted")
-                .next("use --yes to delete without asking"),
-        ),
+    if confirm("delete permanently?").await? {
+        return Ok(());
     }
+    Err(
+        Failure::new(FailureKind::Interrupted, "nothing was deleted")
+            .next("use --yes to delete without asking"),
+    )
 }

@@ -1,10 +1,12 @@
 //! `lango sessions export`: writes sessions to a file or to stdout.
 
-use crate::args::ExportArguments;
-use crate::screen::{self, Ticker, count};
+use crate::args::{ExportArguments, ExportFormat};
+use crate::screen::{self, MarkdownTranscript, Ticker, count};
 use lango::app::archive::{ExportError, LineSink, PartFile, SessionIds, check_line, write_session};
 use lango::app::{App, Failure};
-use lango_core::StoreError;
+use lango_core::{EventRange, SessionId, SessionStore, StoreError};
+use lango_store::Store;
+use lango_store::archive::LogContents;
 use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::PathBuf;
 
@@ -24,7 +26,13 @@ pub(crate) async fn export(app: &App, arguments: ExportArguments) -> Result<(), 
             );
             ticker.show(|| line);
         };
-        match write_session(&store, &id, &mut out, &mut seen).await {
+        let is_markdown = arguments.markdown || arguments.format == ExportFormat::Markdown;
+        let written = if is_markdown {
+            write_markdown(&store, &id, sessions > 0, &mut out, &mut seen).await
+        } else {
+            write_session(&store, &id, &mut out, &mut seen).await
+        };
+        match written {
             Ok(written) => {
                 sessions += 1;
                 events += written.events;
@@ -54,6 +62,50 @@ pub(crate) async fn export(app: &App, arguments: ExportArguments) -> Result<(), 
         None => format!("exported {written}"),
     });
     Ok(())
+}
+
+/// Writes one session as Markdown. A separator comes before it if another one was written before.
+async fn write_markdown(
+    store: &Store,
+    id: &SessionId,
+    has_previous: bool,
+    out: &mut Output,
+    seen: &mut (dyn FnMut(u64) + Send),
+) -> Result<LogContents, ExportError> {
+    const PAGE: usize = 500;
+    let record = match store.session_record(id).await {
+        Err(StoreError::NotFound { .. }) => return Err(ExportError::NotFound),
+        record => record?,
+    };
+    let separator = if has_previous { "\n---\n\n" } else { "" };
+    let mut transcript = MarkdownTranscript::new();
+    let heading = transcript.heading(&record.title, id.as_str(), record.created);
+    out.line(format!("{separator}{heading}")).await?;
+    let mut exported = LogContents {
+        events: 0,
+        attachments: 0,
+    };
+    loop {
+        let page = EventRange {
+            from: exported.events + 1,
+            limit: PAGE,
+        };
+        let events = SessionStore::read(store, id, page).await?;
+        for event in &events {
+            for line in transcript.lines(event) {
+                out.line(line).await?;
+            }
+            exported.events = event.seq;
+        }
+        seen(exported.events);
+        if events.len() < PAGE {
+            break;
+        }
+    }
+    for line in transcript.finish() {
+        out.line(line).await?;
+    }
+    Ok(exported)
 }
 
 enum Output {

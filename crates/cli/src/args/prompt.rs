@@ -1,0 +1,125 @@
+//! Parses the command line: a first argument with white space in it is a question, as if `run` came before it.
+
+use super::{Arguments, Command, command};
+use clap::FromArgMatches;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use std::ffi::OsString;
+
+/// Parses the command line.
+pub fn read(typed: Vec<OsString>) -> Result<Arguments, clap::Error> {
+    parse(typed.clone()).or_else(|error| match as_run(&typed) {
+        Some((first, arguments)) if first.contains(char::is_whitespace) => Ok(arguments),
+        _ => Err(error),
+    })
+}
+
+/// Returns what to print about a command that does not exist; `None` if the error is about something else.
+pub fn unknown_command(typed: &[OsString], error: &clap::Error) -> Option<String> {
+    if error.kind() != ErrorKind::InvalidSubcommand {
+        return None;
+    }
+    let (word, _) = as_run(typed)?;
+    let Some(ContextValue::String(unknown)) = error.get(ContextKind::InvalidSubcommand) else {
+        return None;
+    };
+    // Otherwise a command below another one does not exist.
+    if *unknown != word {
+        return None;
+    }
+    let nearest = match error.get(ContextKind::SuggestedSubcommand) {
+        Some(ContextValue::Strings(names)) => names.last(),
+        Some(ContextValue::String(name)) => Some(name),
+        _ => None,
+    };
+    let hint = nearest.map(|name| format!("; did you mean `{name}`?"));
+    Some(format!(
+        "there is no command `{word}`{}\n  next: run `lango --help` to list the commands, or `lango run {word}` to send it to a model",
+        hint.unwrap_or_default()
+    ))
+}
+
+/// Parses the command line as the arguments of `lango run`. Returns the first word of its question as well.
+fn as_run(typed: &[OsString]) -> Option<(String, Arguments)> {
+    let mut with_run = typed.to_vec();
+    with_run.insert(1.min(typed.len()), "run".into());
+    let arguments = parse(with_run).ok()?;
+    let first = match &arguments.command {
+        Some(Command::Run(run)) => run.prompt.first().cloned(),
+        _ => None,
+    };
+    Some((first?, arguments))
+}
+
+fn parse(typed: Vec<OsString>) -> Result<Arguments, clap::Error> {
+    let mut command = command();
+    let mut matches = command.try_get_matches_from_mut(typed)?;
+    Arguments::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn typed(words: &[&str]) -> Vec<OsString> {
+        let lango = std::iter::once(&"lango");
+        lango.chain(words).map(OsString::from).collect()
+    }
+
+    fn question(words: &[&str]) -> Option<Vec<String>> {
+        match read(typed(words)).ok()?.command {
+            Some(Command::Run(run)) => Some(run.prompt),
+            _ => None,
+        }
+    }
+
+    #[test]
+    fn a_first_argument_with_white_space_is_a_question_with_the_flags_of_run() {
+        let words = ["what is here?"];
+        for before in [
+            &[][..],
+            &["--json"],
+            &["-m", "a/b", "--quiet"],
+            &["--attach", "a b.png"],
+            &["--continue"],
+            &["--"],
+        ] {
+            let found = question(&[before, &words].concat());
+            assert_eq!(
+                found.as_deref(),
+                Some(&words.map(str::to_owned)[..]),
+                "{before:?}"
+            );
+        }
+        assert_eq!(question(&["a b", "c"]).unwrap(), ["a b", "c"]);
+        assert_eq!(question(&["sessions list"]).unwrap(), ["sessions list"]);
+    }
+
+    #[test]
+    fn other_words_are_not_a_question() {
+        for words in [
+            &["hello"][..],
+            &["hello", "big world"],
+            &["--json"],
+            &["sessions"],
+        ] {
+            assert_eq!(question(words), None, "{words:?}");
+        }
+        let unknown = |words: &[&str]| {
+            let typed = typed(words);
+            unknown_command(&typed, &read(typed.clone()).unwrap_err())
+        };
+        let text = unknown(&["sesions", "list"]).unwrap();
+        assert!(
+            text.contains("`sesions`; did you mean `sessions`?"),
+            "{text}"
+        );
+        assert!(text.contains("`lango run sesions`"), "{text}");
+        assert!(
+            unknown(&["qqqqq"])
+                .unwrap()
+                .starts_with("there is no command `qqqqq`\n")
+        );
+        assert_eq!(unknown(&["sessions", "lst"]), None);
+        assert_eq!(unknown(&["--nothing"]), None);
+    }
+}

@@ -1,0 +1,261 @@
+//! The question on a live screen: single keys answer it. A key that was pressed before the question appeared never
+//! counts, and neither does a key while the user is still typing.
+
+use super::question::{GrantScope, Question, Reply};
+use crate::terminal::{Colour, Editor, Key, Palette, wrap_prefixed};
+use std::time::{Duration, Instant};
+
+/// How long no key may have been pressed before keys count as answers.
+const SILENCE: Duration = Duration::from_millis(400);
+
+/// What a key did.
+pub(in crate::commands) enum PromptStep {
+    /// The key was not for the question; it belongs to the message that the user is typing.
+    NotMine,
+    Handled,
+    /// Show everything about the call.
+    View,
+    Reply(Reply),
+}
+
+/// A question that waits for a key.
+pub(in crate::commands) struct QuestionPrompt {
+    pub(in crate::commands) question: Question,
+    stage: Stage,
+    /// When the user last pressed a key that did not count.
+    last_key: Option<Instant>,
+    is_armed: bool,
+}
+
+enum Stage {
+    Keys,
+    /// The user edits the pattern of a grant.
+    Pattern {
+        scope: GrantScope,
+        editor: Editor,
+        problem: Option<String>,
+    },
+    /// The user types why not, or what happened.
+    Text(Editor),
+}
+
+impl QuestionPrompt {
+    /// Shows a question. `last_key` is when the user last pressed a key.
+    pub(in crate::commands) fn new(question: Question, last_key: Option<Instant>) -> Self {
+        Self {
+            question,
+            stage: Stage::Keys,
+            last_key,
+            is_armed: false,
+        }
+    }
+
+    /// Whether keys count from now on. Returns true once, when that becomes so.
+    pub(in crate::commands) fn arm(&mut self) -> bool {
+        let is_silent = self.last_key.is_none_or(|last| last.elapsed() >= SILENCE);
+        if self.is_armed || !is_silent {
+            return false;
+        }
+        self.is_armed = true;
+        true
+    }
+
+    /// Handles a key.
+    pub(in crate::commands) fn handle(&mut self, key: &Key) -> PromptStep {
+        if let Key::Ctrl('c') = key {
+            return PromptStep::Reply(Reply::Stop);
+        }
+        if !self.is_armed {
+            self.last_key = Some(Instant::now());
+            return PromptStep::NotMine;
+        }
+        match &mut self.stage {
+            Stage::Keys => self.handle_choice(key),
+            Stage::Pattern {
+                scope,
+                editor,
+                problem,
+            } => match key {
+                Key::Escape => {
+                    self.stage = Stage::Keys;
+                    PromptStep::Handled
+                }
+                Key::Enter => match self.question.grant(*scope, editor.text()) {
+                    Ok(answer) => PromptStep::Reply(Reply::Answered(answer)),
+                    Err(why) => {
+                        *problem = Some(why);
+                        PromptStep::Handled
+                    }
+                },
+                key => {
+                    editor.handle(key);
+                    PromptStep::Handled
+                }
+            },
+            Stage::Text(editor) => match key {
+                Key::Escape => {
+                    self.stage = Stage::Keys;
+                    PromptStep::Handled
+                }
+                Key::Enter => match self.question.text_answer(editor.text()) {
+                    Some(answer) => PromptStep::Reply(Reply::Answered(answer)),
+                    None => PromptStep::Handled,
+                },
+                key => {
+                    editor.handle(key);
+                    PromptStep::Handled
+                }
+            },
+        }
+    }
+
+    fn handle_choice(&mut self, key: &Key) -> PromptStep {
+        let letter = match key {
+            Key::Escape => return PromptStep::Reply(Reply::Stop),
+            Key::Ctrl('d') | Key::Closed => return PromptStep::Reply(Reply::Wait),
+            Key::Char(letter) => letter.to_ascii_lowercase(),
+            // The mode can be switched while a question waits.
+            Key::BackTab => return PromptStep::NotMine,
+            _ => return PromptStep::Handled,
+        };
+        if !self
+            .question
+            .choices()
+            .iter()
+            .any(|choice| choice.key == letter)
+        {
+            return PromptStep::Handled;
+        }
+        if let Some(answer) = self.question.simple_answer(letter) {
+            return PromptStep::Reply(Reply::Answered(answer));
+        }
+        match letter {
+            'v' => return PromptStep::View,
+            'e' | 't' => self.stage = Stage::Text(Editor::default()),
+            _ => {
+                let scope = if letter == 's' {
+                    GrantScope::Session
+                } else {
+                    GrantScope::Folder
+                };
+                return self.start_grant(scope);
+            }
+        }
+        PromptStep::Handled
+    }
+
+    fn start_grant(&mut self, scope: GrantScope) -> PromptStep {
+        let Some(pattern) = self.question.pattern() else {
+            return PromptStep::Handled;
+        };
+        if !self.question.is_editable(pattern) {
+            return match self.question.grant(scope, pattern) {
+                Ok(answer) => PromptStep::Reply(Reply::Answered(answer)),
+                Err(_) => PromptStep::Handled,
+            };
+        }
+        let mut editor = Editor::default();
+        editor.set(pattern);
+        self.stage = Stage::Pattern {
+            scope,
+            editor,
+            problem: None,
+        };
+        PromptStep::Handled
+    }
+
+    /// Returns the rows below the box, and the cursor if the user types a text.
+    pub(in crate::commands) fn rows(
+        &self,
+        columns: usize,
+        palette: &Palette,
+    ) -> (Vec<String>, Option<(usize, usize)>) {
+        let headline = wrap_prefixed(
+            &self.question.headline(),
+            "└ ",
+            "  ",
+            columns.saturating_sub(2),
+        );
+        let mut rows: Vec<String> = headline.iter().map(|line| palette.bold(line)).collect();
+        if let Some(last) = rows.last_mut() {
+            last.push('?');
+        }
+        match &self.stage {
+            Stage::Keys => {
+                for choice in self.question.choices() {
+                    let key = palette.colour(&choice.key.to_string(), Colour::Cyan);
+                    let meaning = wrap_prefixed(&choice.meaning, "", "", columns.saturating_sub(6));
+                    for (index, line) in meaning.iter().enumerate() {
+                        rows.push(if index == 0 {
+                            format!("  {key}  {line}")
+                        } else {
+                            format!("     {line}")
+                        });
+                    }
+                }
+                let later = if self.question.can_wait {
+                    " · ctrl-d answers later"
+                } else {
+                    ""
+                };
+                let hint = if self.is_armed {
+                    format!("  press a key · esc stops the turn{later}")
+                } else {
+                    "  finish typing first: keys count after a short pause".to_owned()
+                };
+                rows.push(palette.dim(&hint));
+                (rows, None)
+            }
+            Stage::Pattern {
+                scope,
+                editor,
+                problem,
+            } => {
+                let place = match scope {
+                    GrantScope::Session => "in this session",
+                    GrantScope::Folder => "always in this folder",
+                };
+                let text = format!("{} {place}", self.question.grant_text(editor.text()));
+                rows.extend(wrap_prefixed(&text, "  ", "  ", columns));
+                if let Some(problem) = problem {
+                    let line = format!("not granted: {problem}");
+                    let lines = wrap_prefixed(&line, "  ", "  ", columns);
+                    rows.extend(lines.iter().map(|line| palette.colour(line, Colour::Red)));
+                }
+                let cursor = push_input(&mut rows, "  for calls like > ", editor, columns);
+                rows.push(palette.dim("  enter grants it · esc goes back"));
+                (rows, Some(cursor))
+            }
+            Stage::Text(editor) => {
+                let label = if self.question.is_permission() {
+                    "  why not? > "
+                } else {
+                    "  what happened? > "
+                };
+                let cursor = push_input(&mut rows, label, editor, columns);
+                rows.push(palette.dim("  enter sends it · esc goes back"));
+                (rows, Some(cursor))
+            }
+        }
+    }
+}
+
+/// Adds an input line with its label, and returns the position of the cursor.
+fn push_input(
+    rows: &mut Vec<String>,
+    label: &str,
+    editor: &Editor,
+    columns: usize,
+) -> (usize, usize) {
+    let indent = label.chars().count();
+    let (lines, (row, column)) = editor.rows(columns.saturating_sub(indent + 1), 3);
+    let first = rows.len();
+    for (index, line) in lines.iter().enumerate() {
+        rows.push(if index == 0 {
+            format!("{label}{line}")
+        } else {
+            format!("{}{line}", " ".repeat(indent))
+        });
+    }
+    (first + row, indent + column)
+}

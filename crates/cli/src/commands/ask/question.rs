@@ -1,0 +1,178 @@
+//! A question about a call: what it shows, which keys answer it, and what a broader answer would allow.
+
+use super::super::ask::reason;
+use crate::screen::{self, RequestDetail, call_text};
+use lango_core::{ApprovalAnswer, PendingApproval, RuleSubject, Text};
+use lango_engine::edited_grant_problem;
+
+/// A question to the user.
+pub(in crate::commands) struct Question {
+    pub(super) waiting: PendingApproval,
+    pub(super) folder: Text,
+    /// Everything that the call would change, as its tool describes it.
+    pub(super) preview: Option<String>,
+    /// What patterns for this tool are matched against.
+    pub(super) subject: RuleSubject,
+    /// Whether the turn can stay pending.
+    pub(super) can_wait: bool,
+    /// The number of other pending requests.
+    pub(super) more: usize,
+}
+
+/// What the user did at the question.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::commands) enum Reply {
+    Answered(ApprovalAnswer),
+    /// Stop the turn.
+    Stop,
+    /// Leave the request pending.
+    Wait,
+}
+
+/// A key that answers the question, and what it means.
+pub(super) struct Choice {
+    pub(super) key: char,
+    pub(super) meaning: String,
+}
+
+/// The answers that also cover later calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum GrantScope {
+    Session,
+    Folder,
+}
+
+impl Question {
+    /// Whether the question is about permission; otherwise it is about a call that may have run.
+    pub(super) fn is_permission(&self) -> bool {
+        self.waiting.request.question.is_permission()
+    }
+
+    /// Returns the box that shows the call.
+    pub(in crate::commands) fn text(&self, width: usize) -> String {
+        let shown = RequestDetail::Preview(self.preview.as_deref());
+        screen::request(&self.waiting, shown, self.more, width)
+    }
+
+    /// Returns everything about the call: where it runs, the full preview, and every argument.
+    pub(in crate::commands) fn full_text(&self, width: usize) -> String {
+        let shown = RequestDetail::Everything(self.preview.as_deref());
+        let text = screen::request(&self.waiting, shown, 0, width);
+        let folder = screen::escape_invisible(&self.waiting.request.folder);
+        if folder.is_empty() {
+            text
+        } else {
+            format!("{text}\n│ folder: {folder}")
+        }
+    }
+
+    /// Returns the question in a few words: `edit src/parser.py?`.
+    pub(super) fn headline(&self) -> String {
+        let request = &self.waiting.request;
+        let call = call_text(request.tool.as_str(), &request.arguments);
+        screen::escape_invisible(&call)
+    }
+
+    /// Returns the pattern for a lasting grant, if one can be offered. Without persistence no grant can outlast the
+    /// call.
+    pub(super) fn pattern(&self) -> Option<&Text> {
+        let pattern = self.waiting.request.pattern.as_ref();
+        pattern.filter(|_| self.can_wait)
+    }
+
+    /// Returns the keys that answer, each with its meaning in plain words.
+    pub(super) fn choices(&self) -> Vec<Choice> {
+        let choice = |key, meaning: &str| Choice {
+            key,
+            meaning: meaning.to_owned(),
+        };
+        if !self.is_permission() {
+            return vec![
+                choice('r', "run it again"),
+                choice(
+                    's',
+                    "skip it; the agent is told that the outcome is unknown",
+                ),
+                choice('t', "tell what happened"),
+                choice('v', "view everything"),
+            ];
+        }
+        let mut choices = vec![choice('y', "yes, once")];
+        if let Some(pattern) = self.pattern() {
+            let what = self.grant_text(pattern);
+            choices.push(choice('s', &format!("yes, and {what} in this session")));
+            choices.push(choice(
+                'p',
+                &format!("yes, and always {what} in this folder"),
+            ));
+        }
+        choices.push(choice('n', "no"));
+        choices.push(choice('e', "no, and say why"));
+        choices.push(choice('v', "view everything"));
+        choices
+    }
+
+    /// Describes in plain words what a pattern would allow from now on.
+    pub(super) fn grant_text(&self, pattern: &str) -> String {
+        let request = &self.waiting.request;
+        let agent = screen::escape_invisible(request.agent.as_str());
+        let tool = request.tool.as_str();
+        let pattern = screen::one_line(&screen::escape_invisible(pattern), 60);
+        let what = match self.subject {
+            RuleSubject::Command => format!("run `{pattern}`"),
+            RuleSubject::Path => match tool {
+                "fs_write" => format!("write files that match `{pattern}`"),
+                "fs_edit" => format!("edit files that match `{pattern}`"),
+                "fs_delete" => format!("delete files that match `{pattern}`"),
+                _ => format!("use {tool} on files that match `{pattern}`"),
+            },
+            RuleSubject::Site => format!("use the site `{pattern}`"),
+            RuleSubject::Arguments => format!("use {tool} with arguments like `{pattern}`"),
+        };
+        format!("let {agent} {what}")
+    }
+
+    /// Returns the answer that grants this pattern, or why it cannot be granted.
+    pub(super) fn grant(&self, scope: GrantScope, edited: &str) -> Result<ApprovalAnswer, String> {
+        let Some(offered) = self.pattern() else {
+            return Err("each call needs its own answer".to_owned());
+        };
+        let pattern: Text = edited.trim().into();
+        if let Some(problem) = edited_grant_problem(self.subject, offered, &pattern) {
+            return Err(problem);
+        }
+        let folder = Text::clone(&self.folder);
+        Ok(match scope {
+            GrantScope::Session => ApprovalAnswer::Session { pattern },
+            GrantScope::Folder => ApprovalAnswer::Always { pattern, folder },
+        })
+    }
+
+    /// Whether the user can edit the offered pattern. One with control characters stays as it is.
+    pub(super) fn is_editable(&self, pattern: &str) -> bool {
+        screen::escape_invisible(pattern) == pattern
+    }
+
+    /// Returns the answer of a key that needs no further text.
+    pub(super) fn simple_answer(&self, key: char) -> Option<ApprovalAnswer> {
+        match (self.is_permission(), key) {
+            (true, 'y') => Some(ApprovalAnswer::Once),
+            (true, 'n') => Some(ApprovalAnswer::No { reason: None }),
+            (false, 'r') => Some(ApprovalAnswer::Retry),
+            (false, 's') => Some(ApprovalAnswer::Skip),
+            _ => None,
+        }
+    }
+
+    /// Returns the answer that consists of a text of the user: why not, or what happened. `None` if it is empty and a
+    /// text is needed.
+    pub(super) fn text_answer(&self, text: &str) -> Option<ApprovalAnswer> {
+        if self.is_permission() {
+            return Some(ApprovalAnswer::No {
+                reason: reason(text),
+            });
+        }
+        let text = text.trim();
+        (!text.is_empty()).then(|| ApprovalAnswer::Happened { text: text.into() })
+    }
+}

@@ -1,0 +1,77 @@
+//! The first lines of a chat: version, folder, model, agents and warnings; and the status line.
+
+use super::Chat;
+use crate::screen;
+use crate::terminal::{ScreenMode, wrap_prefixed};
+use lango_core::PermissionMode;
+use lango_engine::{SkippedAgent, TreeMode};
+use lango_models::OfflineModel;
+
+impl Chat<'_> {
+    /// Returns the opening text.
+    pub(super) fn banner(&self) -> String {
+        let (app, model) = (&self.app, self.model.name());
+        let names = app.tree.agents.iter().map(|agent| agent.name.as_str());
+        let agents: Vec<&str> = names.collect();
+        let skipped: Vec<&str> = app
+            .tree
+            .skipped
+            .iter()
+            .filter(|skipped| skipped.reason == SkippedAgent::NO_TOOLS)
+            .map(|skipped| skipped.name.as_str())
+            .collect();
+        let mut lines = vec![format!(
+            "lango {} · {} · session {}",
+            env!("CARGO_PKG_VERSION"),
+            app.workspace.path().display(),
+            self.conversation.session()
+        )];
+        lines.push(if model == OfflineModel::NAME {
+            lango::app::model_selector::DEMO_NOTICE.to_owned()
+        } else {
+            format!("model   {model}")
+        });
+        lines.push(match (app.tree.mode, skipped.is_empty()) {
+            (TreeMode::Single, _) => format!("agent   {}", app.tree.root.name),
+            (TreeMode::Multi, true) => format!("agents  {}", agents.join(" · ")),
+            (TreeMode::Multi, false) => format!(
+                "agents  {}   (without tools: {})",
+                agents.join(" · "),
+                skipped.join(", ")
+            ),
+        });
+        if app.mode.get() != PermissionMode::Ask {
+            lines.push(format!("mode    {}", app.mode.get()));
+        }
+        let sandbox = app.sandbox_notice();
+        lines.extend(sandbox.map(|notice| format!("sandbox {notice}")));
+        let warnings = app.warnings().into_iter();
+        lines.extend(warnings.map(|warning| format!("warning {warning}")));
+        lines.push("/help · esc stops · ctrl-d leaves".to_owned());
+        if self.screen == ScreenMode::Plain {
+            return lines.join("\n");
+        }
+        let columns = screen::columns();
+        let wrapped = lines
+            .iter()
+            .flat_map(|line| wrap_prefixed(line, "", "        ", columns));
+        wrapped.collect::<Vec<String>>().join("\n")
+    }
+
+    /// Returns what the status line says besides the mode.
+    pub(super) fn status(&self) -> String {
+        let model = self.model.name();
+        let model = if model == OfflineModel::NAME {
+            "demo mode, connect a model: lango setup"
+        } else {
+            model
+        };
+        let folder = self.app.workspace.path();
+        let folder = folder.file_name().unwrap_or(folder.as_os_str());
+        format!(
+            "{model} · {} · {} · /help",
+            folder.to_string_lossy(),
+            self.conversation.session()
+        )
+    }
+}

@@ -1,0 +1,174 @@
+//! The commands of a chat that start with `/`.
+
+/// A command of the chat.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::commands) enum SlashCommand {
+    Model,
+    Agents,
+    Sessions,
+    New,
+    Resume,
+    Approvals,
+    Cost,
+    Undo,
+    Diff,
+    Attach,
+    Config,
+    Mode,
+    Help,
+    Quit,
+}
+
+/// Every command with its name and what it does, in the order of the menu.
+const COMMANDS: &[(SlashCommand, &str, &str)] = &[
+    (
+        SlashCommand::Model,
+        "/model",
+        "show the models, or use another one: /model NAME",
+    ),
+    (
+        SlashCommand::Agents,
+        "/agents",
+        "show the agents and their tools",
+    ),
+    (SlashCommand::Sessions, "/sessions", "list your sessions"),
+    (SlashCommand::New, "/new", "start a new session"),
+    (
+        SlashCommand::Resume,
+        "/resume",
+        "continue another session: /resume [ID]",
+    ),
+    (
+        SlashCommand::Approvals,
+        "/approvals",
+        "list pending approvals and grants",
+    ),
+    (
+        SlashCommand::Cost,
+        "/cost",
+        "show the tokens and the cost of this session",
+    ),
+    (
+        SlashCommand::Undo,
+        "/undo",
+        "restore the files that the last turn changed: /undo [TURN]",
+    ),
+    (
+        SlashCommand::Diff,
+        "/diff",
+        "show what this session changed in files",
+    ),
+    (
+        SlashCommand::Attach,
+        "/attach",
+        "attach a file to the next message: /attach PATH",
+    ),
+    (
+        SlashCommand::Config,
+        "/config",
+        "show the configuration and where it comes from",
+    ),
+    (
+        SlashCommand::Mode,
+        "/mode",
+        "switch the mode: /mode ask|accept-edits|read-only|plan",
+    ),
+    (SlashCommand::Help, "/help", "show commands and keys"),
+    (SlashCommand::Quit, "/quit", "leave (or ctrl-d)"),
+];
+
+impl SlashCommand {
+    /// Returns every command, in the order of the menu.
+    pub(in crate::commands) fn all() -> impl Iterator<Item = Self> {
+        COMMANDS.iter().map(|(command, ..)| *command)
+    }
+
+    pub(in crate::commands) fn name(self) -> &'static str {
+        self.row().1
+    }
+
+    pub(in crate::commands) fn summary(self) -> &'static str {
+        self.row().2
+    }
+
+    /// Whether only a person may use the command, and not text that comes through a pipe.
+    pub(super) fn needs_terminal(self) -> bool {
+        matches!(self, Self::Mode | Self::Undo | Self::Attach | Self::Model)
+    }
+
+    fn row(self) -> &'static (Self, &'static str, &'static str) {
+        let mut rows = COMMANDS.iter();
+        // Every command has a row; a test checks it.
+        rows.find(|(command, ..)| *command == self)
+            .unwrap_or(&COMMANDS[0])
+    }
+
+    /// Parses a line into a command and its argument. Returns `None` if the line is a message, and an error if it looks
+    /// like a command that does not exist.
+    pub(super) fn parse(line: &str) -> Option<Result<(Self, &str), String>> {
+        let line = line.trim();
+        if !line.starts_with('/') {
+            return None;
+        }
+        let (name, argument) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+        // A path at the start of a message is not a command.
+        if name[1..].contains('/') {
+            return None;
+        }
+        let name = if name == "/exit" { "/quit" } else { name };
+        let found = Self::all().find(|command| command.name() == name);
+        Some(match found {
+            Some(command) => Ok((command, argument.trim())),
+            None => Err(format!("there is no command {name}; /help lists them")),
+        })
+    }
+}
+
+/// Returns the text of `/help`.
+pub(super) fn help() -> String {
+    let mut lines = vec![
+        "Say what you need; the agents do the rest.".to_owned(),
+        String::new(),
+    ];
+    for (_, name, summary) in COMMANDS {
+        lines.push(format!("  {name:<11} {summary}"));
+    }
+    lines.extend(
+        [
+            "",
+            "  @path       attach a file: an image, text, HTML or PDF (tab completes)",
+            "  !command    run a command yourself, in the sandbox; agents see its output",
+            "",
+            "  Alt-Enter, Ctrl-J or \\ Enter   new line      Ctrl-G  write in $EDITOR",
+            "  Ctrl-R  search earlier messages   Ctrl-O  full output of the last tool",
+            "  Shift-Tab  switch the mode        Esc, Ctrl-C  stop the turn that is running",
+            "  A message sent during a turn waits for its end.",
+        ]
+        .map(str::to_owned),
+    );
+    lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_command_has_a_row_of_its_own() {
+        for command in SlashCommand::all() {
+            assert_eq!(command.row().0, command);
+            assert_eq!(SlashCommand::parse(command.name()), Some(Ok((command, ""))));
+        }
+    }
+
+    #[test]
+    fn paths_are_messages_and_unknown_names_are_errors() {
+        assert_eq!(SlashCommand::parse("/etc/hosts has an error"), None);
+        assert_eq!(SlashCommand::parse("hello /help"), None);
+        assert_eq!(
+            SlashCommand::parse("/model openai/x"),
+            Some(Ok((SlashCommand::Model, "openai/x")))
+        );
+        assert!(SlashCommand::parse("/nope").is_some_and(|parsed| parsed.is_err()));
+    }
+}

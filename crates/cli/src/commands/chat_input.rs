@@ -1,0 +1,371 @@
+//! The input of a chat: the message that the user types, its completions, messages that wait for the running turn, and
+//! the status line.
+
+use super::chat::slash::SlashCommand;
+use crate::terminal::{
+    Completion, Editor, History, Key, LiveFrame, Palette, complete_path, fit, wrap_prefixed,
+};
+use lango_core::PermissionMode;
+use lango_core::text::sanitize;
+use lango_engine::ModeSwitch;
+use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
+
+/// The most rows of the message that are shown, and the most messages that can wait.
+const MAX_INPUT_ROWS: usize = 8;
+const MAX_QUEUED: usize = 20;
+
+/// What a key means for the chat.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum InputAction {
+    None,
+    /// The user sent a message or a command.
+    Submit(String),
+    /// Escape, or Ctrl-C without a message: stop what is running.
+    Cancel,
+    /// Ctrl-D at an empty input.
+    Leave,
+    /// Ctrl-O: show the full output of a tool.
+    ShowOutput,
+    /// Ctrl-G: write the message in an editor.
+    Edit,
+    /// Ctrl-Z: stop the process until the shell continues it.
+    Suspend,
+}
+
+/// The input of a chat.
+pub(super) struct ChatInput {
+    editor: Editor,
+    history: History,
+    search: Option<HistorySearch>,
+    /// The selected row of the menu.
+    selected: usize,
+    /// The user closed the menu for the current word.
+    is_menu_closed: bool,
+    queued: VecDeque<String>,
+    /// The files to attach to the next message.
+    pub(super) attachments: Vec<PathBuf>,
+    folder: PathBuf,
+    modes: ModeSwitch,
+    /// What the status line says besides the mode.
+    pub(super) status: String,
+    /// A notice below the input, until the next key.
+    notice: Option<String>,
+}
+
+struct HistorySearch {
+    text: String,
+    skip: usize,
+    /// What the user was writing before.
+    written: String,
+}
+
+/// What can be chosen below the input.
+struct Menu {
+    replaced: usize,
+    /// The texts to insert, each with an explanation.
+    rows: Vec<(String, &'static str)>,
+    is_command: bool,
+}
+
+impl ChatInput {
+    pub(super) fn new(history: &Path, folder: &Path, modes: ModeSwitch) -> Self {
+        Self {
+            editor: Editor::default(),
+            history: History::open(history),
+            search: None,
+            selected: 0,
+            is_menu_closed: false,
+            queued: VecDeque::new(),
+            attachments: Vec::new(),
+            folder: folder.to_owned(),
+            modes,
+            status: String::new(),
+            notice: None,
+        }
+    }
+
+    /// Adds a message that is sent after the running turn.
+    pub(super) fn queue(&mut self, message: String) {
+        if self.queued.len() < MAX_QUEUED {
+            self.queued.push_back(message);
+        } else {
+            self.editor.set(&message);
+            self.notice = Some(format!("{MAX_QUEUED} messages wait already"));
+        }
+    }
+
+    /// Returns the next message that waits.
+    pub(super) fn next_queued(&mut self) -> Option<String> {
+        self.queued.pop_front()
+    }
+
+    /// Puts the messages that wait back into the editor, because the turn was stopped.
+    pub(super) fn return_queued(&mut self) {
+        if self.queued.is_empty() {
+            return;
+        }
+        let mut texts: Vec<String> = self.queued.drain(..).collect();
+        texts.extend(Some(self.editor.take()).filter(|text| !text.is_empty()));
+        self.editor.set(&texts.join("\n"));
+    }
+
+    /// Shows a notice below the input until the next key.
+    pub(super) fn notify(&mut self, notice: &str) {
+        self.notice = Some(notice.to_owned());
+    }
+
+    /// Handles a key.
+    pub(super) fn handle(&mut self, key: &Key) -> InputAction {
+        self.notice = None;
+        if self.search.is_some() {
+            return self.handle_search(key);
+        }
+        if let Some(action) = self.handle_menu(key) {
+            return action;
+        }
+        match key {
+            Key::Ctrl('c') if !self.editor.is_empty() => {
+                self.editor.take();
+            }
+            Key::Ctrl('c') | Key::Escape => return InputAction::Cancel,
+            Key::Ctrl('d') if self.editor.is_empty() => return InputAction::Leave,
+            Key::Ctrl('o') => return InputAction::ShowOutput,
+            Key::Ctrl('g') => return InputAction::Edit,
+            Key::Ctrl('z') => return InputAction::Suspend,
+            Key::Ctrl('r') => {
+                self.search = Some(HistorySearch {
+                    text: String::new(),
+                    skip: 0,
+                    written: self.editor.take(),
+                });
+            }
+            Key::BackTab => self.modes.set(next_mode(self.modes.get())),
+            Key::Up if self.editor.is_empty() && !self.queued.is_empty() => {
+                // The last message that waits can be changed.
+                let last = self.queued.pop_back().unwrap_or_default();
+                self.editor.set(&last);
+            }
+            key => {
+                self.edit(key);
+                if let (Key::Enter, false) = (key, self.editor.text().ends_with('\n')) {
+                    return self.submit();
+                }
+            }
+        }
+        InputAction::None
+    }
+
+    fn edit(&mut self, key: &Key) {
+        let before = self.editor.before_cursor().len();
+        if self.editor.handle(key) {
+            self.is_menu_closed &= self.editor.before_cursor().len() == before;
+            self.selected = 0;
+            return;
+        }
+        let entry = match key {
+            Key::Up => self.history.older(self.editor.text()).map(str::to_owned),
+            Key::Down => self.history.newer(),
+            _ => None,
+        };
+        if let Some(entry) = entry {
+            self.editor.set(&entry);
+        }
+    }
+
+    fn submit(&mut self) -> InputAction {
+        if self.editor.text().trim().is_empty() {
+            self.editor.take();
+            return InputAction::None;
+        }
+        let message = self.editor.take();
+        if let Err(error) = self.history.add(&message) {
+            self.notice = Some(format!("the history cannot be saved: {error}"));
+        }
+        InputAction::Submit(message)
+    }
+
+    fn handle_search(&mut self, key: &Key) -> InputAction {
+        let Some(search) = &mut self.search else {
+            return InputAction::None;
+        };
+        match key {
+            Key::Ctrl('r') => search.skip += 1,
+            Key::Char(letter) => {
+                search.text.push(*letter);
+                search.skip = 0;
+            }
+            Key::Backspace => {
+                search.text.pop();
+                search.skip = 0;
+            }
+            Key::Escape | Key::Ctrl('c' | 'g') => {
+                self.editor.set(&search.written.clone());
+                self.search = None;
+            }
+            _ => {
+                let entry = self.history.search(&search.text, search.skip);
+                let entry = entry.unwrap_or(&search.written).to_owned();
+                self.editor.set(&entry);
+                self.search = None;
+                // Enter only takes the entry, so that it can be checked before it is sent.
+                if !matches!(key, Key::Enter | Key::Tab) {
+                    self.editor.handle(key);
+                }
+            }
+        }
+        InputAction::None
+    }
+
+    fn menu(&self) -> Option<Menu> {
+        if self.is_menu_closed {
+            return None;
+        }
+        let before = self.editor.before_cursor();
+        if before.starts_with('/') && !before.contains(char::is_whitespace) {
+            let matching = SlashCommand::all().filter(|command| command.name().starts_with(before));
+            let rows: Vec<_> = matching
+                .map(|command| (command.name().to_owned(), command.summary()))
+                .collect();
+            return (!rows.is_empty()).then_some(Menu {
+                replaced: before.len(),
+                rows,
+                is_command: true,
+            });
+        }
+        let Completion {
+            replaced,
+            suggestions,
+        } = complete_path(&self.folder, before)?;
+        let is_complete = suggestions.len() == 1 && before.ends_with(&suggestions[0]);
+        let rows: Vec<_> = suggestions.into_iter().map(|text| (text, "")).collect();
+        (!rows.is_empty() && !is_complete).then_some(Menu {
+            replaced,
+            rows,
+            is_command: false,
+        })
+    }
+
+    /// Handles a key while the menu is open. Returns `None` if the key is for the editor.
+    fn handle_menu(&mut self, key: &Key) -> Option<InputAction> {
+        let menu = self.menu()?;
+        let selected = self.selected.min(menu.rows.len() - 1);
+        let text = &menu.rows[selected].0;
+        match key {
+            Key::Up => self.selected = selected.saturating_sub(1),
+            Key::Down => self.selected = (selected + 1).min(menu.rows.len() - 1),
+            Key::Escape => self.is_menu_closed = true,
+            Key::Tab => {
+                let space = if text.ends_with('/') { "" } else { " " };
+                let text = format!("{text}{space}");
+                self.editor.replace_before_cursor(menu.replaced, &text);
+                self.selected = 0;
+            }
+            Key::Enter if menu.is_command => {
+                self.editor.replace_before_cursor(menu.replaced, text);
+                self.selected = 0;
+                return Some(self.submit());
+            }
+            Key::Enter => {
+                self.editor.replace_before_cursor(menu.replaced, text);
+                self.selected = 0;
+            }
+            _ => return None,
+        }
+        Some(InputAction::None)
+    }
+
+    /// Adds the messages that wait, the input with its menu, and the status line.
+    pub(super) fn push_rows(&mut self, frame: &mut LiveFrame, columns: usize, palette: &Palette) {
+        for message in &self.queued {
+            let line = format!("queued: {}", crate::screen::one_line(message, 200));
+            frame.rows.push(palette.dim(&fit(&line, columns)));
+        }
+        for file in &self.attachments {
+            let line = format!("attached: {}", sanitize(&file.to_string_lossy()));
+            frame.rows.push(palette.dim(&line));
+        }
+        let first = frame.rows.len();
+        if let Some(search) = &self.search {
+            let found = self.history.search(&search.text, search.skip);
+            let found = found.map_or("no match".to_owned(), |found| {
+                crate::screen::one_line(found, 400)
+            });
+            let label = format!("history: {}", sanitize(&search.text));
+            frame.rows.push(format!("{label}  {}", palette.dim(&found)));
+            frame.cursor = Some((first, label.chars().count()));
+        } else {
+            let (rows, (row, column)) = self.editor.rows(columns.saturating_sub(3), MAX_INPUT_ROWS);
+            for (index, text) in rows.iter().enumerate() {
+                let mark = if index == 0 { "> " } else { "  " };
+                frame.rows.push(format!("{}{text}", palette.bold(mark)));
+            }
+            frame.cursor = Some((first + row, column + 2));
+        }
+        self.push_menu(frame, columns, palette);
+        let status = match &self.notice {
+            Some(notice) => notice.clone(),
+            None => format!("{} · {}", mode_text(self.modes.get()), self.status),
+        };
+        frame.rows.push(palette.dim(&fit(&status, columns)));
+    }
+
+    fn push_menu(&self, frame: &mut LiveFrame, columns: usize, palette: &Palette) {
+        let Some(menu) = self.menu() else {
+            return;
+        };
+        let selected = self.selected.min(menu.rows.len() - 1);
+        let widest = menu.rows.iter().map(|(text, _)| text.chars().count()).max();
+        let widest = widest.unwrap_or(0);
+        for (index, (text, summary)) in menu.rows.iter().enumerate() {
+            let line = format!("{text:<widest$}  {summary}");
+            let line = fit(line.trim_end(), columns.saturating_sub(2)).into_owned();
+            frame.rows.push(if index == selected {
+                palette.bold(&format!("❯ {line}"))
+            } else {
+                palette.dim(&format!("  {line}"))
+            });
+        }
+    }
+
+    /// Returns the lines that show a message in the scrollback after it was sent.
+    pub(super) fn sent_lines(message: &str, columns: usize, palette: &Palette) -> String {
+        let lines = wrap_prefixed(&sanitize(message), "> ", "  ", columns);
+        let lines: Vec<String> = lines.iter().map(|line| palette.bold(line)).collect();
+        lines.join("\n")
+    }
+
+    /// Lets the user write the message in `$VISUAL` or `$EDITOR`. The terminal must be in its normal mode.
+    pub(super) async fn edit_outside(&mut self) {
+        let text = self.editor.text().to_owned();
+        let edited =
+            tokio::task::spawn_blocking(move || super::external_editor::edit(&text, ".md"));
+        match edited.await {
+            Ok(Ok(text)) => self.editor.set(text.trim_end_matches('\n')),
+            Ok(Err(failure)) => self.notice = Some(failure.to_string().replace('\n', " · ")),
+            Err(error) => self.notice = Some(error.to_string()),
+        }
+    }
+}
+
+/// Returns the mode that follows when the user presses Shift-Tab.
+fn next_mode(mode: PermissionMode) -> PermissionMode {
+    match mode {
+        PermissionMode::Ask => PermissionMode::AcceptEdits,
+        PermissionMode::AcceptEdits => PermissionMode::ReadOnly,
+        PermissionMode::ReadOnly => PermissionMode::Plan,
+        PermissionMode::Plan => PermissionMode::Ask,
+    }
+}
+
+/// Describes a mode for the status line.
+fn mode_text(mode: PermissionMode) -> &'static str {
+    match mode {
+        PermissionMode::Ask => "mode: ask (shift-tab)",
+        PermissionMode::AcceptEdits => {
+            "mode: accept-edits (files in this folder are changed without asking)"
+        }
+        PermissionMode::ReadOnly => "mode: read-only (nothing is changed)",
+        PermissionMode::Plan => "mode: plan (agents read and plan, nothing is changed)",
+    }
+}

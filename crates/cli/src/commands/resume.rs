@@ -1,0 +1,204 @@
+//! `lango resume`: chooses an earlier session and opens a chat in it.
+
+use super::chat;
+use super::confirm::{ask, has_terminal};
+use crate::args::ResumeArguments;
+use crate::exit::Exit;
+use crate::screen::{self, age, one_line, recap};
+use crate::terminal::{KeyReader, Output, Palette, PickRow, ScreenMode, pick};
+use lango::app::sessions::Sessions;
+use lango::app::{App, Failure, FailureKind, Persistence};
+use lango_core::{Clock, PermissionMode, SessionId, SessionQuery, SessionSummary, StoreError};
+use lango_engine::SystemClock;
+
+/// How many sessions there are to choose from.
+const MAX_OFFERED: usize = 15;
+
+/// How many lines of the last exchange the picker shows.
+const PICK_DETAIL_LINES: usize = 6;
+
+/// How many exchanges a resumed chat shows.
+const RECAP_TURNS: usize = 3;
+
+/// Runs the command.
+pub(super) async fn resume(
+    config: Vec<String>,
+    mode: PermissionMode,
+    arguments: ResumeArguments,
+) -> Result<Exit, Failure> {
+    let mut app = App::load_for(config, Persistence::Everything).await?;
+    app.mode.set(mode);
+    let sessions = app.sessions_for_reading().await?;
+    let id = match arguments.id {
+        Some(id) => app.find_session(&sessions, &id).await?,
+        None => choose_session(&app, &sessions).await?,
+    };
+    chat::resume(&mut app, sessions, id).await
+}
+
+/// Returns the session of this user that was used last in this folder.
+pub(super) async fn last_session_here(
+    app: &App,
+    sessions: &Sessions,
+) -> Result<SessionId, Failure> {
+    let here = sessions_here(app, sessions, 1).await?;
+    here.into_iter()
+        .next()
+        .map(|session| session.id)
+        .ok_or_else(|| {
+            let message = format!("there is no session to continue in `{}`", app.folder());
+            Failure::usage(message)
+                .next("start one with `lango`, or choose one of another folder with `lango resume`")
+        })
+}
+
+/// Asks which of the last sessions to resume: those of this folder first, then the others.
+async fn choose_session(app: &App, sessions: &Sessions) -> Result<SessionId, Failure> {
+    let left =
+        || Failure::new(FailureKind::Interrupted, "no session was chosen").next("lango resume ID");
+    match ScreenMode::detect(app.loaded.settings.ui.plain, Output::Stderr) {
+        ScreenMode::Live => {
+            let mut keys = KeyReader::open()?;
+            let picked = pick_session(app, sessions, &mut keys, &Palette::for_terminal()).await?;
+            picked.ok_or_else(left)
+        }
+        ScreenMode::Plain => ask_for_session(app, sessions).await?.ok_or_else(left),
+    }
+}
+
+/// Lets the user pick a session with the arrow keys. Returns `None` if the user leaves.
+pub(super) async fn pick_session(
+    app: &App,
+    sessions: &Sessions,
+    keys: &mut KeyReader,
+    palette: &Palette,
+) -> Result<Option<SessionId>, Failure> {
+    let (offered, lines) = offers(app, sessions).await?;
+    let mut rows = Vec::new();
+    for (session, text) in offered.iter().zip(lines) {
+        let detail = recap_lines(sessions, &session.id, 1).await?;
+        let detail = detail.into_iter().filter(|line| !line.is_empty());
+        rows.push(PickRow {
+            text,
+            detail: detail.take(PICK_DETAIL_LINES).collect(),
+        });
+    }
+    let picked = pick(keys, "continue which session?", &rows, palette).await?;
+    Ok(picked.map(|position| offered[position].id.clone()))
+}
+
+/// Asks for the number of a session. Returns `None` if the user leaves.
+async fn ask_for_session(app: &App, sessions: &Sessions) -> Result<Option<SessionId>, Failure> {
+    let (offered, lines) = offers(app, sessions).await?;
+    if !has_terminal() {
+        let message = format!(
+            "there is no terminal to choose a session; the last ones are\n{}",
+            lines.join("\n")
+        );
+        return Err(Failure::usage(message).next("lango resume ID"));
+    }
+    for (number, line) in lines.iter().enumerate() {
+        screen::say(&format!("{:>3}  {line}", number + 1));
+    }
+    loop {
+        let question = format!("number of the session, 1 to {} [1]: ", lines.len());
+        let Some(typed) = ask(&question).await? else {
+            return Ok(None);
+        };
+        let number = match typed.trim() {
+            "" => Some(1),
+            typed => typed.parse::<usize>().ok(),
+        };
+        let chosen = number.and_then(|number| offered.get(number.checked_sub(1)?));
+        match chosen {
+            Some(session) => return Ok(Some(session.id.clone())),
+            None => screen::say("  type one of the numbers, then Enter; Ctrl-D leaves"),
+        }
+    }
+}
+
+/// Returns the sessions to choose from, and a line for each.
+async fn offers(
+    app: &App,
+    sessions: &Sessions,
+) -> Result<(Vec<SessionSummary>, Vec<String>), Failure> {
+    let offered = offered_sessions(app, sessions).await?;
+    if offered.is_empty() {
+        return Err(Failure::usage("there are no sessions yet").next("start one with `lango`"));
+    }
+    let lines = offer_lines(&offered, &app.folder());
+    Ok((offered, lines))
+}
+
+async fn offered_sessions(
+    app: &App,
+    sessions: &Sessions,
+) -> Result<Vec<SessionSummary>, StoreError> {
+    let mut offered = sessions_here(app, sessions, MAX_OFFERED).await?;
+    let all = SessionQuery::recent(MAX_OFFERED);
+    let all = sessions.catalog.list(&app.user(), all).await?;
+    let others = all.into_iter().filter(|other| {
+        let mut known = offered.iter();
+        known.all(|known| known.id != other.id)
+    });
+    let others: Vec<SessionSummary> = others.collect();
+    offered.extend(others);
+    offered.truncate(MAX_OFFERED);
+    Ok(offered)
+}
+
+async fn sessions_here(
+    app: &App,
+    sessions: &Sessions,
+    limit: usize,
+) -> Result<Vec<SessionSummary>, StoreError> {
+    let query = SessionQuery {
+        folder: Some(app.folder()),
+        ..SessionQuery::recent(limit)
+    };
+    sessions.catalog.list(&app.user(), query).await
+}
+
+/// Formats the offered sessions, with the folder of those that belong to another one.
+fn offer_lines(offered: &[SessionSummary], folder: &str) -> Vec<String> {
+    let now = SystemClock.now();
+    let line = |session: &SessionSummary| {
+        let place = match session.folder.as_deref() {
+            Some(other) if other != folder => format!("  ({})", one_line(other, 40)),
+            _ => String::new(),
+        };
+        let turns = screen::count(session.turns, "turn");
+        format!(
+            "{:<16}{:>10}  {turns:>9}  {}{place}",
+            session.id.as_str(),
+            age(session.updated, now),
+            one_line(&session.title, 60)
+        )
+    };
+    offered.iter().map(line).collect()
+}
+
+/// Prints the last exchanges of a session. A new session has none.
+pub(super) async fn print_recap(sessions: &Sessions, session: &SessionId) -> Result<(), Failure> {
+    for line in recap_lines(sessions, session, RECAP_TURNS).await? {
+        screen::print(&line)?;
+    }
+    Ok(())
+}
+
+async fn recap_lines(
+    sessions: &Sessions,
+    session: &SessionId,
+    turns: usize,
+) -> Result<Vec<String>, Failure> {
+    let head = match sessions.store.read_head(session).await {
+        Err(StoreError::NotFound { .. }) => return Ok(Vec::new()),
+        head => head?,
+    };
+    let first = head.exchanges.len().saturating_sub(turns);
+    let mut events = Vec::new();
+    for exchange in &head.exchanges[first..] {
+        events.extend(sessions.store.turn_events(session, &exchange.turn).await?);
+    }
+    Ok(recap(&events, screen::columns()))
+}

@@ -1,0 +1,117 @@
+//! The provider: given, or chosen from a list.
+
+use super::command;
+use super::dialog::{self, Answer};
+use crate::args::SetupArguments;
+use crate::screen;
+use lango::app::setup::{ProviderChoice, provider_choices};
+use lango::app::{App, Failure};
+
+/// The name of a provider that the user gave only an address for.
+const OWN_NAME: &str = "custom";
+
+/// Returns the provider, and its address if it is not the usual one; `None` if the user quits.
+pub(super) async fn choose(
+    app: &App,
+    arguments: &SetupArguments,
+) -> Result<Option<(String, Option<String>)>, Failure> {
+    let address = arguments.base_url.clone();
+    let of_model = arguments
+        .model
+        .as_deref()
+        .and_then(|name| name.split_once('/'));
+    let given = arguments.provider.clone();
+    let given = given.or_else(|| of_model.map(|(provider, _)| provider.to_owned()));
+    if let Some(provider) = given {
+        return Ok(Some((provider, address)));
+    }
+    if let Some(address) = address {
+        return Ok(Some((own_name(app, &address), Some(address))));
+    }
+    let choices = provider_choices(app).await;
+    let default = default(app, &choices);
+    if let Some(default) = default.filter(|_| arguments.yes) {
+        return Ok(Some((default.id.clone(), None)));
+    }
+    if arguments.yes || !dialog::can_ask() {
+        let message = "no provider is given, and lango cannot ask for one";
+        let next = match default {
+            Some(ready) => command(arguments, &format!(" --provider {} --yes", ready.id)),
+            None => command(
+                arguments,
+                " --provider anthropic --key-stdin --yes < FILE_WITH_THE_KEY",
+            ),
+        };
+        return Err(Failure::usage(message).next(next));
+    }
+    ask(app, &choices, default).await
+}
+
+async fn ask(
+    app: &App,
+    choices: &[ProviderChoice],
+    default: Option<&ProviderChoice>,
+) -> Result<Option<(String, Option<String>)>, Failure> {
+    screen::say("Which provider?");
+    let names = choices.iter().map(|choice| choice.name.chars().count());
+    let width = names.max().unwrap_or_default();
+    for (number, choice) in choices.iter().enumerate() {
+        let (name, note) = (&choice.name, &choice.note);
+        screen::say(&format!("{:>3}  {name:<width$}  {note}", number + 1));
+    }
+    let last = choices.len() + 1;
+    screen::say(&format!("{last:>3}  another OpenAI-compatible URL"));
+    let mut entries: Vec<String> = choices.iter().map(|choice| choice.id.clone()).collect();
+    entries.push(OTHER.to_owned());
+    let default = default.map(|choice| choice.id.as_str());
+    let Some(chosen) = dialog::choose("number, name or URL", &entries, default).await? else {
+        return Ok(None);
+    };
+    if chosen.contains("://") {
+        return Ok(Some((own_name(app, &chosen), Some(chosen))));
+    }
+    if chosen != OTHER {
+        let lower = chosen.to_lowercase();
+        let named = choices
+            .iter()
+            .find(|choice| choice.name.to_lowercase() == lower);
+        return Ok(Some((
+            named.map_or(lower, |choice| choice.id.clone()),
+            None,
+        )));
+    }
+    match dialog::ask("address of the API, such as http://127.0.0.1:8000/v1: ").await? {
+        Answer::Text(address) => Ok(Some((own_name(app, &address), Some(address)))),
+        Answer::Empty | Answer::Quit => Ok(None),
+    }
+}
+
+/// The last entry of the list. No provider can have this name.
+const OTHER: &str = "another URL";
+
+/// Returns the provider of the current model if it is ready, else the first one that is.
+fn default<'a>(app: &App, choices: &'a [ProviderChoice]) -> Option<&'a ProviderChoice> {
+    let current = app.loaded.settings.agent.model.as_deref();
+    let current = current.and_then(|name| name.split('/').next());
+    let is_current = |choice: &&ProviderChoice| current == Some(choice.id.as_str());
+    let mut ready: Vec<&ProviderChoice> = choices.iter().filter(|choice| choice.is_ready).collect();
+    ready.sort_by_key(|choice| !is_current(choice));
+    ready.first().copied()
+}
+
+/// Returns the name of the provider with this address, or a free name for a new one.
+fn own_name(app: &App, address: &str) -> String {
+    let providers = &app.loaded.settings.providers;
+    let address = address.trim_end_matches('/');
+    let same = providers.iter().find(|(_, config)| {
+        let known = config.base_url.as_deref();
+        known.is_some_and(|known| known.trim_end_matches('/') == address)
+    });
+    if let Some((id, _)) = same {
+        return id.clone();
+    }
+    let numbered = (2..).map(|number| format!("{OWN_NAME}{number}"));
+    let mut names = std::iter::once(OWN_NAME.to_owned()).chain(numbered);
+    let free = names.find(|name| !providers.contains_key(name));
+    free.unwrap_or_else(|| OWN_NAME.to_owned())
+}

@@ -1,0 +1,470 @@
+//! Shows a turn: lines for what has happened, and on a live screen what is running, the growing answer, the pending
+//! question, and the message that the user types meanwhile.
+
+use super::ask::{PromptStep, Question, QuestionPrompt, Reply, ask_plainly};
+use super::chat_input::{ChatInput, InputAction};
+use super::streamed_answer::StreamedAnswer;
+use crate::screen::{self, Activity, Layout, columns, rows};
+use crate::terminal::{
+    Key, KeyReader, LineReader, LineSource, LiveFrame, Output, Palette, Region, ScreenMode, page,
+    wrap_prefixed,
+};
+use lango_core::text::sanitize;
+use lango_engine::TurnUpdate;
+use std::io;
+use std::time::{Duration, Instant};
+use tokio::sync::oneshot;
+
+/// The interval between frames of the spinner, and the shortest interval between two redraws.
+const SPINNER_INTERVAL: Duration = Duration::from_millis(100);
+const REDRAW_INTERVAL: Duration = Duration::from_millis(33);
+const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
+
+/// A turn that ran longer than this rings the bell at its end.
+const BELL_AFTER: Duration = Duration::from_secs(10);
+
+/// What the command wants to see of a turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct TurnDisplay {
+    pub screen: ScreenMode,
+    /// Where progress goes; the answer always goes to stdout.
+    pub progress: Output,
+    /// Whether progress is printed.
+    pub is_quiet: bool,
+    /// Whether every event is printed as a line of JSON on stdout.
+    pub prints_events: bool,
+    /// Whether the answer is shown while it arrives.
+    pub streams_answer: bool,
+    /// A line to print when the turn has started.
+    pub opening: Option<&'static str>,
+}
+
+impl TurnDisplay {
+    /// Returns the attributes that progress may have.
+    pub(super) fn palette(&self) -> Palette {
+        match self.screen {
+            ScreenMode::Live => Palette::for_terminal(),
+            ScreenMode::Plain => Palette::plain(),
+        }
+    }
+}
+
+/// The screen of a turn.
+pub(super) struct TurnScreen<'a> {
+    display: TurnDisplay,
+    activity: &'a mut Activity,
+    palette: Palette,
+    answer: Option<StreamedAnswer>,
+    /// The keyboard; opened for a question if the user cannot type during the turn.
+    keys: &'a mut Option<KeyReader>,
+    /// The message that the user types meanwhile; `None` if the command takes no further messages.
+    input: Option<&'a mut ChatInput>,
+    lines: Option<LineReader>,
+    prompt: Option<(QuestionPrompt, oneshot::Sender<Reply>)>,
+    /// While a prompt of other code uses the terminal, nothing is drawn.
+    is_suspended: bool,
+    is_dirty: bool,
+    last_drawn: Instant,
+    last_key: Option<Instant>,
+    spinner: usize,
+    is_stopping: bool,
+}
+
+/// What the loop that shows a turn has to handle.
+pub(super) enum ScreenEvent {
+    Key(Key),
+    Redraw,
+    /// Another process has answered the question.
+    QuestionWithdrawn,
+}
+
+/// What the user wants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ScreenAction {
+    Continue,
+    /// Stop the turn.
+    Stop,
+    /// Show everything about the pending call.
+    View,
+    /// Write the message in the user's own editor.
+    Edit,
+}
+
+impl<'a> TurnScreen<'a> {
+    pub(super) fn new(
+        display: TurnDisplay,
+        activity: &'a mut Activity,
+        palette: Palette,
+        keys: &'a mut Option<KeyReader>,
+        input: Option<&'a mut ChatInput>,
+    ) -> Self {
+        activity.begin_turn();
+        let is_live = display.screen == ScreenMode::Live;
+        if is_live && !display.is_quiet && !Region::is_open() {
+            Region::open(display.progress);
+        }
+        let answer = display.streams_answer.then(|| {
+            let live_rows = if is_live {
+                rows().saturating_sub(12).max(4)
+            } else {
+                1
+            };
+            StreamedAnswer::new(palette.markdown(), columns(), live_rows)
+        });
+        Self {
+            display,
+            activity,
+            palette,
+            answer,
+            keys,
+            input,
+            lines: None,
+            prompt: None,
+            is_suspended: false,
+            is_dirty: true,
+            last_drawn: Instant::now() - REDRAW_INTERVAL,
+            last_key: None,
+            spinner: 0,
+            is_stopping: false,
+        }
+    }
+
+    /// Shows an update.
+    pub(super) fn update(&mut self, update: TurnUpdate) -> io::Result<()> {
+        self.is_dirty = true;
+        if let (TurnUpdate::Stored(_), Some(opening)) = (&update, self.display.opening.take()) {
+            self.print_line(opening)?;
+        }
+        if let (true, TurnUpdate::Stored(events)) = (self.display.prints_events, &update) {
+            for event in events.iter() {
+                screen::write_line(&screen::json(event, Layout::Line)?)?;
+            }
+        }
+        match (&update, &mut self.answer) {
+            (TurnUpdate::Draft { text, .. }, Some(answer)) => return answer.push(text),
+            (TurnUpdate::DraftWithdrawn, Some(answer)) => return answer.withdraw(),
+            _ => {}
+        }
+        let lines = self.activity.update(&update);
+        if self.display.is_quiet {
+            return Ok(());
+        }
+        for line in lines {
+            if let Some(answer) = &mut self.answer {
+                answer.interrupt()?;
+            }
+            self.print_line(&line)?;
+        }
+        Ok(())
+    }
+
+    /// Prints a line of progress; on a live screen wrapped at words.
+    fn print_line(&self, line: &str) -> io::Result<()> {
+        let text = match self.display.screen {
+            ScreenMode::Live => wrap_prefixed(line, "", "    ", columns()).join("\n"),
+            ScreenMode::Plain => line.to_owned(),
+        };
+        Region::print(self.display.progress, &format!("{text}\n"))
+    }
+
+    /// Waits for the next event of the screen; never returns if nothing is drawn and no keys are read.
+    pub(super) async fn next_event(&mut self) -> ScreenEvent {
+        let is_live = self.is_live();
+        let interval = if self.is_dirty {
+            REDRAW_INTERVAL
+        } else {
+            SPINNER_INTERVAL
+        };
+        let redraw = tokio::time::sleep(interval.saturating_sub(self.last_drawn.elapsed()));
+        let keys = self.keys.as_mut().filter(|_| !self.is_suspended);
+        let key = async {
+            match keys {
+                Some(keys) => keys.next().await,
+                None => std::future::pending().await,
+            }
+        };
+        let withdrawn = async {
+            match &mut self.prompt {
+                Some((_, reply)) => reply.closed().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            () = withdrawn => ScreenEvent::QuestionWithdrawn,
+            key = key => ScreenEvent::Key(key),
+            () = redraw, if is_live => ScreenEvent::Redraw,
+            else => std::future::pending().await,
+        }
+    }
+
+    /// Draws the live part of the screen.
+    pub(super) fn draw(&mut self) -> io::Result<()> {
+        if !self.is_live() {
+            return Ok(());
+        }
+        self.spinner = self.spinner.wrapping_add(1);
+        self.is_dirty = false;
+        self.last_drawn = Instant::now();
+        if let Some((prompt, _)) = &mut self.prompt
+            && prompt.arm()
+        {
+            title("lango ? approve");
+        }
+        let frame = self.frame();
+        Region::draw(&frame)
+    }
+
+    fn is_live(&self) -> bool {
+        Region::is_open() && !self.is_suspended
+    }
+
+    fn frame(&mut self) -> LiveFrame {
+        let columns = columns();
+        let mut frame = LiveFrame::default();
+        if let Some(answer) = &mut self.answer {
+            frame.rows.extend(answer.live_rows());
+        }
+        match &self.prompt {
+            Some((prompt, _)) => {
+                let (rows, cursor) = prompt.rows(columns, &self.palette);
+                let above = frame.rows.len();
+                frame.rows.extend(rows);
+                if cursor.is_some() {
+                    frame.cursor = cursor.map(|(row, column)| (row + above, column));
+                    return frame;
+                }
+            }
+            None => {
+                let spinner = SPINNER[self.spinner / 3 % SPINNER.len()];
+                let hint = match (self.is_stopping, self.input.is_some()) {
+                    (true, _) => "stopping …",
+                    (false, true) => "esc stops",
+                    (false, false) => "ctrl-c stops",
+                };
+                frame
+                    .rows
+                    .extend(self.activity.rows(spinner, hint, columns));
+            }
+        }
+        if let Some(input) = &mut self.input {
+            input.push_rows(&mut frame, columns, &self.palette);
+        }
+        let surplus = frame.rows.len().saturating_sub(rows().saturating_sub(1));
+        frame.rows.drain(..surplus);
+        frame.cursor = frame
+            .cursor
+            .map(|(row, column)| (row.saturating_sub(surplus), column));
+        frame
+    }
+
+    /// Handles a key.
+    pub(super) fn handle(&mut self, key: Key) -> io::Result<ScreenAction> {
+        self.is_dirty = true;
+        self.last_key = Some(Instant::now());
+        match key {
+            Key::Resize => {
+                if let Some(answer) = &mut self.answer {
+                    answer.resize(columns());
+                }
+                Region::resize()?;
+                return Ok(ScreenAction::Continue);
+            }
+            // The terminal is gone; the signal that follows ends the process.
+            Key::Closed => {
+                *self.keys = None;
+                return Ok(ScreenAction::Continue);
+            }
+            _ => {}
+        }
+        if let Some((prompt, _)) = &mut self.prompt {
+            match prompt.handle(&key) {
+                PromptStep::NotMine => {}
+                PromptStep::Handled => return Ok(ScreenAction::Continue),
+                PromptStep::View => return Ok(ScreenAction::View),
+                PromptStep::Reply(reply) => {
+                    self.answer_question(reply);
+                    return Ok(ScreenAction::Continue);
+                }
+            }
+        }
+        let Some(input) = &mut self.input else {
+            return Ok(match key {
+                Key::Ctrl('c') | Key::Escape => ScreenAction::Stop,
+                _ => ScreenAction::Continue,
+            });
+        };
+        Ok(match input.handle(&key) {
+            InputAction::None | InputAction::Leave | InputAction::Suspend => ScreenAction::Continue,
+            InputAction::Submit(message) => {
+                input.queue(message);
+                ScreenAction::Continue
+            }
+            InputAction::Cancel => {
+                self.is_stopping = true;
+                ScreenAction::Stop
+            }
+            InputAction::ShowOutput => {
+                self.show_output()?;
+                ScreenAction::Continue
+            }
+            InputAction::Edit => ScreenAction::Edit,
+        })
+    }
+
+    fn show_output(&mut self) -> io::Result<()> {
+        let text = self.activity.full_result();
+        let text = text.unwrap_or_else(|| self.palette.dim("no more output of tools"));
+        Region::print(self.display.progress, &format!("{text}\n"))
+    }
+
+    /// Shows a question. Its box stays on the screen; the keys that answer it are below.
+    pub(super) async fn ask(
+        &mut self,
+        question: Question,
+        reply: oneshot::Sender<Reply>,
+    ) -> io::Result<()> {
+        if let Some(answer) = &mut self.answer {
+            answer.interrupt()?;
+        }
+        if self.display.screen == ScreenMode::Plain {
+            let lines = self
+                .lines
+                .get_or_insert_with(|| LineReader::open(LineSource::Terminal));
+            let given = tokio::select! {
+                given = ask_plainly(&question, lines) => given,
+                _ = tokio::signal::ctrl_c() => Reply::Stop,
+                () = super::watch::termination_requested() => Reply::Wait,
+            };
+            let _ = reply.send(given);
+            return Ok(());
+        }
+        if !Region::is_open() {
+            Region::open(Output::Stderr);
+        }
+        if self.keys.is_none() {
+            *self.keys = Some(KeyReader::open_fresh()?);
+        }
+        // What was typed before the question appeared is never an answer.
+        while let Some(key) = self.keys.as_mut().and_then(KeyReader::try_next) {
+            self.last_key = Some(Instant::now());
+            if let Some(input) = &mut self.input {
+                input.handle(&key);
+            }
+        }
+        let text = question.text(columns());
+        let text = screen::colour_request(&text, &self.palette);
+        Region::print(self.display.progress, &format!("{text}\n"))?;
+        Region::send("\u{7}");
+        self.prompt = Some((QuestionPrompt::new(question, self.last_key), reply));
+        self.is_dirty = true;
+        self.draw()
+    }
+
+    /// Whether a question waits for the user.
+    pub(super) fn is_asking(&self) -> bool {
+        self.prompt.is_some()
+    }
+
+    /// Removes the question.
+    pub(super) fn withdraw_question(&mut self) {
+        self.prompt = None;
+        self.is_dirty = true;
+        title_working(self.activity);
+    }
+
+    /// Answers the question. Until [`resume`](Self::resume) the terminal belongs to the prompts that may follow.
+    pub(super) fn answer_question(&mut self, reply: Reply) {
+        if let Some((_, sender)) = self.prompt.take() {
+            *self.keys = None;
+            Region::close();
+            self.is_suspended = true;
+            let _ = sender.send(reply);
+        }
+    }
+
+    /// Leaves the question unanswered, because nobody can see it any more.
+    pub(super) fn abandon_question(&mut self) {
+        self.prompt = None;
+    }
+
+    /// Uses the terminal again after an answer.
+    pub(super) fn resume(&mut self) -> io::Result<()> {
+        if !self.is_suspended {
+            return Ok(());
+        }
+        self.is_suspended = false;
+        self.is_dirty = true;
+        if self.display.screen == ScreenMode::Live && !self.display.is_quiet {
+            Region::open(self.display.progress);
+        }
+        if self.input.is_some() {
+            *self.keys = Some(KeyReader::open()?);
+        }
+        title_working(self.activity);
+        Ok(())
+    }
+
+    /// Shows everything about the pending call in a pager.
+    pub(super) async fn view(&mut self) -> io::Result<()> {
+        let (Some((prompt, _)), Some(keys)) = (&self.prompt, self.keys.as_mut()) else {
+            return Ok(());
+        };
+        let question = &prompt.question;
+        let palette = &self.palette;
+        let lines = |width: usize| {
+            let text = screen::colour_request(&question.full_text(width), palette);
+            text.lines().map(str::to_owned).collect()
+        };
+        page(keys, "the whole call", lines).await?;
+        Region::resize()
+    }
+
+    /// Lets the user write the message in an editor.
+    pub(super) async fn edit(&mut self) -> io::Result<()> {
+        let Some(input) = &mut self.input else {
+            return Ok(());
+        };
+        *self.keys = None;
+        Region::close();
+        input.edit_outside().await;
+        Region::open(self.display.progress);
+        *self.keys = Some(KeyReader::open()?);
+        self.is_dirty = true;
+        Ok(())
+    }
+
+    /// Ends the display: completes the streamed answer and removes the live part. Returns whether the answer is on the
+    /// screen.
+    pub(super) fn finish(&mut self, answer: Option<&str>) -> io::Result<bool> {
+        let is_shown = match &mut self.answer {
+            Some(streamed) => {
+                streamed.finish(answer)?;
+                answer.is_some()
+            }
+            None => false,
+        };
+        if self.activity.elapsed() > BELL_AFTER {
+            Region::send("\u{7}");
+        }
+        match &mut self.input {
+            Some(_) => Region::draw(&LiveFrame::default())?,
+            None => {
+                title("");
+                *self.keys = None;
+                Region::close();
+            }
+        }
+        Ok(is_shown)
+    }
+}
+
+/// Sets the title of the window.
+pub(super) fn title(text: &str) {
+    Region::send(&format!("\u{1b}]0;{}\u{7}", sanitize(text)));
+}
+
+fn title_working(activity: &Activity) {
+    let agent = activity.acting_agent().map_or("", |agent| agent.as_str());
+    title(&format!("◐ lango {agent}"));
+}

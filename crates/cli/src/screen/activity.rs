@@ -1,0 +1,504 @@
+//! What happens in a turn: the lines that stay on the screen, and the rows that show what is running now.
+//!
+//! This is the only place that turns updates of a turn into text for the user. Lines are printed as soon as a step has
+//! ended; running steps appear only in [`Activity::rows`], which a live screen draws below the lines.
+
+use super::tool_line::{call_text, has_failed, result_text, status_symbol};
+use super::{count, one_line};
+use crate::terminal::{Colour, Palette, fit};
+use lango::app::attach::attachment_line;
+use lango_core::text::sanitize;
+use lango_core::{
+    AgentName, AnswerSource, ApprovalAnswer, CallId, CallStatus, Event, EventBody, FrameId,
+    Timestamp, ToolName, TurnFault,
+};
+use lango_engine::TurnUpdate;
+use serde_json::Value;
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// The number of lines of a running command that are shown.
+const OUTPUT_LINES: usize = 5;
+
+/// The number of results that [`Activity::full_result`] can show again.
+const MAX_RESULTS: usize = 50;
+
+/// The bytes of a running model call that are counted as one token, until the provider reports the real number.
+const BYTES_PER_TOKEN: usize = 4;
+
+/// The activity of one turn.
+pub struct Activity {
+    palette: Palette,
+    started: Instant,
+    frames: Vec<Frame>,
+    calls: HashMap<CallId, RunningCall>,
+    /// The tokens that providers reported.
+    reported_tokens: u64,
+    results: VecDeque<ToolResult>,
+    /// How many results the user has already seen in full.
+    shown_results: usize,
+}
+
+/// One agent's part of the turn.
+struct Frame {
+    id: FrameId,
+    agent: AgentName,
+    task: String,
+    started: Instant,
+    model: Option<ModelCall>,
+    /// Whether other delegations ran at the same time.
+    is_parallel: bool,
+}
+
+struct ModelCall {
+    model: String,
+    started: Instant,
+    bytes: usize,
+}
+
+struct RunningCall {
+    frame: FrameId,
+    tool: ToolName,
+    arguments: Arc<Value>,
+    stored: Timestamp,
+    started: Instant,
+    /// The end of the output so far.
+    output: VecDeque<String>,
+    /// The last line, which has not ended yet.
+    open_line: String,
+}
+
+/// A finished call with its full output.
+struct ToolResult {
+    title: String,
+    output: String,
+}
+
+impl Activity {
+    pub fn new(palette: Palette) -> Self {
+        Self {
+            palette,
+            started: Instant::now(),
+            frames: Vec::new(),
+            calls: HashMap::new(),
+            reported_tokens: 0,
+            results: VecDeque::new(),
+            shown_results: 0,
+        }
+    }
+
+    /// Starts another turn. Results of the last one can still be shown in full.
+    pub fn begin_turn(&mut self) {
+        self.started = Instant::now();
+        self.frames.clear();
+        self.calls.clear();
+        self.reported_tokens = 0;
+    }
+
+    /// Returns how long the turn has been running.
+    pub fn elapsed(&self) -> Duration {
+        self.started.elapsed()
+    }
+
+    /// Returns the lines that an update adds to the screen. Most messages have none, because the answer is shown
+    /// separately.
+    pub fn update(&mut self, update: &TurnUpdate) -> Vec<String> {
+        match update {
+            TurnUpdate::Stored(events) => {
+                let lines = events.iter().flat_map(|event| self.event(event));
+                lines.collect()
+            }
+            TurnUpdate::ModelStarted {
+                frame,
+                agent,
+                model,
+            } => {
+                self.frame(frame, agent).model = Some(ModelCall {
+                    model: model.to_string(),
+                    started: Instant::now(),
+                    bytes: 0,
+                });
+                Vec::new()
+            }
+            TurnUpdate::ModelProgress { frame, bytes } => {
+                let mut frames = self.frames.iter_mut();
+                let frame = frames.find(|known| known.id == *frame);
+                if let Some(call) = frame.and_then(|frame| frame.model.as_mut()) {
+                    call.bytes += bytes;
+                }
+                Vec::new()
+            }
+            TurnUpdate::ToolOutput { call, text } => {
+                if let Some(call) = self.calls.get_mut(call) {
+                    call.push_output(text);
+                }
+                Vec::new()
+            }
+            TurnUpdate::Retrying { agent, reason } => {
+                let line = format!("{}: {}", agent, one_line(reason, 200));
+                vec![self.palette.colour(&format!("  ! {line}"), Colour::Yellow)]
+            }
+            TurnUpdate::Queued => vec![super::QUEUED_NOTICE.to_owned()],
+            TurnUpdate::Draft { .. } | TurnUpdate::DraftWithdrawn => Vec::new(),
+        }
+    }
+
+    /// Returns the rows that show what is running: one per delegation with the output of its command, and a last row
+    /// with the spinner, the agent, what it does, the time and the tokens so far.
+    pub fn rows(&mut self, spinner: &str, hint: &str, columns: usize) -> Vec<String> {
+        let delegated: Vec<usize> = (0..self.frames.len())
+            .filter(|index| !self.frames[*index].id.is_root())
+            .collect();
+        let mut rows = Vec::new();
+        if delegated.len() > 1 {
+            for (position, index) in delegated.iter().enumerate() {
+                let is_last = position + 1 == delegated.len();
+                let (branch, below) = if is_last {
+                    ("└─", "  ")
+                } else {
+                    ("├─", "│ ")
+                };
+                let work = self.work_of(*index);
+                let agent = self.frames[*index].agent.clone();
+                let agent = self.palette.agent(&agent);
+                rows.push(format!("{branch} {spinner} {agent}  {work}"));
+                rows.extend(self.output_rows(*index, below));
+            }
+            let agents = count(delegated.len() as u64, "agent");
+            rows.push(self.status_row(spinner, &format!("{agents} at work"), hint, columns));
+            return rows;
+        }
+        let acting = delegated.first().copied();
+        let acting = acting.or_else(|| (!self.frames.is_empty()).then_some(0));
+        match acting {
+            Some(index) => {
+                rows.extend(self.output_rows(index, "  "));
+                let work = self.work_of(index);
+                let agent = self.frames[index].agent.clone();
+                let agent = self.palette.agent(&agent);
+                rows.push(self.status_row(spinner, &format!("{agent}  {work}"), hint, columns));
+            }
+            None => rows.push(self.status_row(spinner, "starting", hint, columns)),
+        }
+        rows
+    }
+
+    /// Returns the agent that acts now, for the title of the window.
+    pub fn acting_agent(&self) -> Option<&AgentName> {
+        self.frames.last().map(|frame| &frame.agent)
+    }
+
+    /// Returns the full output of the last call; each further time that of the call before.
+    pub fn full_result(&mut self) -> Option<String> {
+        let position = self.results.len().checked_sub(self.shown_results + 1);
+        let Some(position) = position else {
+            self.shown_results = 0;
+            return None;
+        };
+        self.shown_results += 1;
+        let result = &self.results[position];
+        let output = sanitize(&result.output);
+        let output = output.trim_end();
+        Some(format!("{}\n{output}", self.palette.bold(&result.title)))
+    }
+
+    /// Returns the last row. What the agent does is shortened first, so that the time and the hint stay visible.
+    fn status_row(&self, spinner: &str, work: &str, hint: &str, columns: usize) -> String {
+        let mut parts = vec![short_time(self.elapsed())];
+        let running = self.frames.iter().filter_map(|frame| frame.model.as_ref());
+        let running: usize = running.map(|call| call.bytes / BYTES_PER_TOKEN).sum();
+        let tokens = self.reported_tokens + running as u64;
+        if tokens > 0 {
+            parts.push(format!("{} tokens", short_number(tokens)));
+        }
+        parts.push(hint.to_owned());
+        let rest = format!(" · {}", parts.join(" · "));
+        let room = columns.saturating_sub(rest.chars().count() + 2).max(10);
+        format!("{spinner} {}{}", fit(work, room), self.palette.dim(&rest))
+    }
+
+    /// Describes what an agent does now: its running call, or its model.
+    fn work_of(&self, index: usize) -> String {
+        let frame = &self.frames[index];
+        let mut calls: Vec<&RunningCall> = self
+            .calls
+            .values()
+            .filter(|call| call.frame == frame.id)
+            .collect();
+        calls.sort_by_key(|call| call.started);
+        if let Some(call) = calls.first() {
+            let more = match calls.len() - 1 {
+                0 => String::new(),
+                more => format!(" and {}", count(more as u64, "more call")),
+            };
+            let text = call_text(call.tool.as_str(), &call.arguments);
+            let time = short_time(call.started.elapsed());
+            return format!("{text}{more}  {}", self.palette.dim(&time));
+        }
+        match &frame.model {
+            Some(call) => {
+                let verb = if call.bytes > 0 {
+                    "writing"
+                } else {
+                    "thinking"
+                };
+                let time = short_time(call.started.elapsed());
+                format!(
+                    "{verb}  {}",
+                    self.palette.dim(&format!("{} {time}", call.model))
+                )
+            }
+            None if frame.task.is_empty() => "working".to_owned(),
+            None => one_line(&frame.task, 60),
+        }
+    }
+
+    /// Returns the last lines that the running command of an agent has printed.
+    fn output_rows(&self, index: usize, indent: &str) -> Vec<String> {
+        let frame = &self.frames[index].id;
+        let mut calls = self.calls.values().filter(|call| call.frame == *frame);
+        let Some(call) = calls.find(|call| !call.output.is_empty() || !call.open_line.is_empty())
+        else {
+            return Vec::new();
+        };
+        let open_line = (!call.open_line.is_empty()).then_some(&call.open_line);
+        let lines: Vec<&String> = call.output.iter().chain(open_line).collect();
+        let first = lines.len().saturating_sub(OUTPUT_LINES);
+        let lines = lines[first..].iter();
+        lines
+            .map(|line| self.palette.dim(&format!("{indent}  {}", sanitize(line))))
+            .collect()
+    }
+
+    fn frame(&mut self, id: &FrameId, agent: &AgentName) -> &mut Frame {
+        let known = self.frames.iter().position(|frame| frame.id == *id);
+        let index = known.unwrap_or_else(|| {
+            self.frames.push(Frame {
+                id: id.clone(),
+                agent: agent.clone(),
+                task: String::new(),
+                started: Instant::now(),
+                model: None,
+                is_parallel: false,
+            });
+            self.frames.len() - 1
+        });
+        &mut self.frames[index]
+    }
+
+    fn event(&mut self, event: &Event) -> Vec<String> {
+        let who = &event.author;
+        let mut lines = match &event.body {
+            EventBody::AgentDelegated { agent, task, .. } => self.delegated(event, agent, task),
+            EventBody::AgentRejected { reason } => {
+                let reason = one_line(reason, 80);
+                let who = self.palette.agent(who);
+                self.frames.retain(|frame| frame.id != event.frame);
+                vec![format!("  {who} declined: {reason}")]
+            }
+            EventBody::AgentMessage {
+                usage, is_final, ..
+            } => {
+                self.reported_tokens += usage.input_tokens + usage.output_tokens;
+                self.frame(&event.frame, who).model = None;
+                if *is_final {
+                    self.close_frame(&event.frame, CallStatus::Ok)
+                } else {
+                    Vec::new()
+                }
+            }
+            EventBody::ToolCalled {
+                call,
+                tool,
+                arguments,
+                ..
+            } => {
+                self.frame(&event.frame, who);
+                let running = RunningCall {
+                    frame: event.frame.clone(),
+                    tool: tool.clone(),
+                    arguments: Arc::clone(arguments),
+                    stored: event.time,
+                    started: Instant::now(),
+                    output: VecDeque::new(),
+                    open_line: String::new(),
+                };
+                self.calls.insert(call.clone(), running);
+                Vec::new()
+            }
+            EventBody::ToolReturned {
+                call,
+                status,
+                output,
+                ..
+            } => vec![self.returned(event, call, *status, output)],
+            EventBody::RemoteReturned {
+                status, is_final, ..
+            } => {
+                let line = format!(
+                    "  {} {} (remote)",
+                    self.palette.agent(who),
+                    self.symbol(*status)
+                );
+                let mut lines = vec![line];
+                if *is_final {
+                    lines.extend(self.close_frame(&event.frame, *status));
+                }
+                lines
+            }
+            // The turn fails with the same error, which is printed at its end.
+            EventBody::TurnCorrected {
+                fault: TurnFault::ModelFailed,
+                ..
+            } if event.frame.is_root() => Vec::new(),
+            EventBody::TurnCorrected { fault, detail, .. } => {
+                let line = format!("  ! {}", one_line(detail, 100));
+                let mut lines = vec![self.palette.colour(&line, Colour::Yellow)];
+                if ends_frame(*fault) {
+                    lines.extend(self.close_frame(&event.frame, CallStatus::Error));
+                }
+                lines
+            }
+            EventBody::ApprovalAnswered { answer, by, .. } => {
+                answer_line(answer, by).into_iter().collect()
+            }
+            _ => Vec::new(),
+        };
+        let attachments = event.body.attachments().iter();
+        lines.extend(attachments.map(|file| format!("  {}", attachment_line(file))));
+        lines
+    }
+
+    fn delegated(&mut self, event: &Event, agent: &AgentName, task: &str) -> Vec<String> {
+        let EventBody::AgentDelegated { call, .. } = &event.body else {
+            return Vec::new();
+        };
+        let id = FrameId::from(call);
+        let task = one_line(task, 80);
+        self.frame(&id, agent).task.clone_from(&task);
+        let delegated = self.frames.iter_mut().filter(|frame| !frame.id.is_root());
+        let delegated: Vec<&mut Frame> = delegated.collect();
+        if delegated.len() > 1 {
+            delegated
+                .into_iter()
+                .for_each(|frame| frame.is_parallel = true);
+        }
+        let (from, to) = (self.palette.agent(&event.author), self.palette.agent(agent));
+        vec![format!("● {from} → {to}  {task}")]
+    }
+
+    fn returned(
+        &mut self,
+        event: &Event,
+        call: &CallId,
+        status: CallStatus,
+        output: &str,
+    ) -> String {
+        let who = self.palette.agent(&event.author);
+        // A call that never ran has no duration.
+        let Some(ran) = self.calls.remove(call) else {
+            let first = one_line(super::tool_line::first_line(output), 60);
+            self.keep_result(format!("{} {first}", event.author), output);
+            return format!("  {who} {} {first}", self.symbol(status));
+        };
+        let tool = ran.tool.as_str();
+        let text = call_text(tool, &ran.arguments);
+        let result = result_text(tool, &ran.arguments, status, output);
+        let time = event.time.0.saturating_sub(ran.stored.0);
+        let time = self.palette.dim(&short_time(Duration::from_millis(time)));
+        let symbol = if has_failed(tool, status, output) && status == CallStatus::Ok {
+            self.symbol(CallStatus::Error)
+        } else {
+            self.symbol(status)
+        };
+        self.keep_result(format!("{} {text}", event.author), output);
+        let parts = [format!("  {who} {symbol} {text}"), result, time];
+        let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+        parts.join("  ")
+    }
+
+    fn keep_result(&mut self, title: String, output: &str) {
+        if self.results.len() == MAX_RESULTS {
+            self.results.pop_front();
+        }
+        let output = output.to_owned();
+        self.results.push_back(ToolResult { title, output });
+        self.shown_results = 0;
+    }
+
+    /// Ends an agent's part. Returns a line only if agents worked at the same time, because the others then go on.
+    fn close_frame(&mut self, id: &FrameId, status: CallStatus) -> Vec<String> {
+        let Some(index) = self.frames.iter().position(|frame| frame.id == *id) else {
+            return Vec::new();
+        };
+        let frame = self.frames.remove(index);
+        if !frame.is_parallel {
+            return Vec::new();
+        }
+        let time = self.palette.dim(&short_time(frame.started.elapsed()));
+        let agent = self.palette.agent(&frame.agent);
+        vec![format!("{} {agent}  {time}", self.symbol(status))]
+    }
+
+    fn symbol(&self, status: CallStatus) -> String {
+        let colour = match status {
+            CallStatus::Ok => Colour::Green,
+            CallStatus::Error => Colour::Red,
+            CallStatus::Denied | CallStatus::Unknown => Colour::Yellow,
+        };
+        self.palette.colour(status_symbol(status), colour)
+    }
+}
+
+impl RunningCall {
+    fn push_output(&mut self, text: &str) {
+        for piece in text.split_inclusive('\n') {
+            self.open_line.push_str(piece.trim_end_matches('\n'));
+            if piece.ends_with('\n') {
+                self.output.push_back(std::mem::take(&mut self.open_line));
+                if self.output.len() > OUTPUT_LINES {
+                    self.output.pop_front();
+                }
+            }
+        }
+    }
+}
+
+/// Describes how a request was answered, if that is worth a line.
+fn answer_line(answer: &ApprovalAnswer, by: &AnswerSource) -> Option<String> {
+    match by {
+        AnswerSource::Grant { grant } => Some(format!("  allowed by grant {grant}")),
+        AnswerSource::Person => Some(format!("  answered: {}", answer.name())),
+        AnswerSource::Unattended | AnswerSource::TurnEnded | AnswerSource::Expired => None,
+    }
+}
+
+/// Whether this fault ends the agent's part without an answer.
+fn ends_frame(fault: TurnFault) -> bool {
+    matches!(
+        fault,
+        TurnFault::ModelFailed
+            | TurnFault::ModelCallLimit
+            | TurnFault::TokenLimit
+            | TurnFault::CostLimit
+    )
+}
+
+/// Formats a duration: `33 ms`, `4.2 s`, `2 min 05 s`.
+pub fn short_time(time: Duration) -> String {
+    match time.as_secs() {
+        0 => format!("{} ms", time.as_millis()),
+        1..60 => format!("{:.1} s", time.as_secs_f64()),
+        seconds => format!("{} min {:02} s", seconds / 60, seconds % 60),
+    }
+}
+
+/// Formats a number: `950`, `3.1k`, `2.4M`.
+pub fn short_number(number: u64) -> String {
+    match number {
+        0..1000 => number.to_string(),
+        1000..1_000_000 => format!("{:.1}k", number as f64 / 1e3),
+        _ => format!("{:.1}M", number as f64 / 1e6),
+    }
+}

@@ -1,0 +1,187 @@
+//! A tool call on one line: what it does while it runs, and what happened afterwards.
+
+use super::one_line;
+use lango_core::CallStatus;
+use serde_json::Value;
+
+/// The longest subject of a call, such as a path or a command.
+const SUBJECT_CHARACTERS: usize = 60;
+const RESULT_CHARACTERS: usize = 60;
+
+/// Describes a call: `edit src/parser.py`, `$ pytest -q`, or the tool with its arguments.
+pub fn call_text(tool: &str, arguments: &Value) -> String {
+    let text = |name: &str| arguments.get(name).and_then(Value::as_str);
+    let path = || text("path").unwrap_or(".");
+    let (verb, subject) = match tool {
+        "exec" | "exec_start" => ("$", command(arguments)),
+        "fs_list" => ("list", path().to_owned()),
+        "fs_read" => ("read", path().to_owned()),
+        "fs_stat" => ("look at", path().to_owned()),
+        "fs_write" => ("write", path().to_owned()),
+        "fs_edit" => ("edit", path().to_owned()),
+        "fs_delete" => ("delete", path().to_owned()),
+        "fs_mkdir" => ("make folder", path().to_owned()),
+        "fs_search" => {
+            let place = text("path").map_or(String::new(), |path| format!(" in {path}"));
+            let pattern = text("pattern").unwrap_or_default();
+            ("search", format!("\"{pattern}\"{place}"))
+        }
+        other => (other, brief_arguments(arguments)),
+    };
+    let line = format!("{verb} {}", one_line(&subject, SUBJECT_CHARACTERS));
+    line.trim_end().to_owned()
+}
+
+/// Describes the result of a call: counts of an edit, the exit code of a command, or the first line of the output.
+pub(super) fn result_text(
+    tool: &str,
+    arguments: &Value,
+    status: CallStatus,
+    output: &str,
+) -> String {
+    let first = first_line(output);
+    let result = match (tool, status) {
+        ("exec", _) => return exit_text(first),
+        ("fs_write" | "fs_edit" | "fs_delete" | "fs_mkdir", CallStatus::Ok) => {
+            // The line starts with a verb and the path, which the call shows already.
+            let path = arguments.get("path").and_then(Value::as_str);
+            let rest = path
+                .and_then(|path| first.split_once(path))
+                .map(|(_, rest)| rest);
+            rest.unwrap_or(first)
+        }
+        _ => first,
+    };
+    one_line(result, RESULT_CHARACTERS)
+}
+
+/// Whether a call failed from the user's point of view: also a command that ran and returned a failure.
+pub(super) fn has_failed(tool: &str, status: CallStatus, output: &str) -> bool {
+    match status {
+        CallStatus::Ok if tool == "exec" => !first_line(output).starts_with("exit code 0 "),
+        CallStatus::Ok => false,
+        CallStatus::Error | CallStatus::Denied | CallStatus::Unknown => true,
+    }
+}
+
+/// Returns the symbol for the status of a call.
+pub(super) fn status_symbol(status: CallStatus) -> &'static str {
+    match status {
+        CallStatus::Ok => "✓",
+        CallStatus::Error => "✗",
+        CallStatus::Denied => "⊘",
+        CallStatus::Unknown => "?",
+    }
+}
+
+/// Returns the first informative line of an output. It skips the mark for untrusted data, which is meant for models
+/// and the same for every call.
+pub(super) fn first_line(output: &str) -> &str {
+    let mut lines = output.lines();
+    let first = lines.next().unwrap_or_default();
+    if first.starts_with("[untrusted: ") {
+        lines.next().unwrap_or(first)
+    } else {
+        first
+    }
+}
+
+/// Formats arguments as `path=. lines=3`, which reads better than JSON.
+pub(super) fn brief_arguments(arguments: &Value) -> String {
+    let Some(fields) = arguments.as_object() else {
+        return arguments.to_string();
+    };
+    let field = |(name, value): (&String, &Value)| match value {
+        Value::String(text) => format!("{name}={text}"),
+        other => format!("{name}={other}"),
+    };
+    fields.iter().map(field).collect::<Vec<_>>().join(" ")
+}
+
+/// Returns the command line of a call.
+fn command(arguments: &Value) -> String {
+    match (arguments.get("command"), arguments.get("argv")) {
+        (Some(Value::String(command)), _) => command.clone(),
+        (_, Some(Value::Array(words))) => {
+            let words: Vec<&str> = words.iter().filter_map(Value::as_str).collect();
+            words.join(" ")
+        }
+        _ => brief_arguments(arguments),
+    }
+}
+
+/// Shortens `exit code 3 after 0.1 s` to `exit 3`; the time is shown for every call.
+fn exit_text(first: &str) -> String {
+    let code = first.strip_prefix("exit code ");
+    let code = code.and_then(|rest| rest.split_once(' '));
+    match code {
+        Some(("0", _)) => String::new(),
+        Some((code, _)) => format!("exit {code}"),
+        None => one_line(first, RESULT_CHARACTERS),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_call_says_what_it_does() {
+        assert_eq!(
+            call_text(
+                "fs_edit",
+                &json!({"path": "src/parser.py", "old": "a", "new": "b"})
+            ),
+            "edit src/parser.py"
+        );
+        assert_eq!(
+            call_text("exec", &json!({"command": "pytest -q"})),
+            "$ pytest -q"
+        );
+        assert_eq!(
+            call_text("exec", &json!({"argv": ["git", "log"]})),
+            "$ git log"
+        );
+        assert_eq!(
+            call_text("fs_search", &json!({"pattern": "todo", "literal": true})),
+            "search \"todo\""
+        );
+        assert_eq!(
+            call_text("memory_save", &json!({"text": "x"})),
+            "memory_save text=x"
+        );
+    }
+
+    #[test]
+    fn a_result_says_what_happened() {
+        let path = json!({"path": "a.md"});
+        let result = |tool, output| result_text(tool, &path, CallStatus::Ok, output);
+        assert_eq!(result("fs_edit", "edited a.md +3 −1\n@@"), "+3 −1");
+        assert_eq!(result("exec", "exit code 3 after 0.2 s\nboom"), "exit 3");
+        assert_eq!(result("exec", "exit code 0 after 0.2 s\nok"), "");
+        assert_eq!(
+            result("fs_list", "1 folder, 2 files in .\nsrc/"),
+            "1 folder, 2 files in ."
+        );
+        assert!(has_failed(
+            "exec",
+            CallStatus::Ok,
+            "exit code 3 after 0.2 s"
+        ));
+        assert!(!has_failed(
+            "exec",
+            CallStatus::Ok,
+            "exit code 0 after 0.2 s"
+        ));
+    }
+
+    #[test]
+    fn the_mark_for_untrusted_data_is_skipped_unless_it_is_the_only_line() {
+        let marked = "[untrusted: MCP server s, tool t] Data.\n\u{7}the result\nmore\n[end]";
+        assert_eq!(first_line(marked), "\u{7}the result");
+        assert_eq!(first_line("[untrusted: x]"), "[untrusted: x]");
+        assert_eq!(first_line("plain\nmore"), "plain");
+        assert_eq!(first_line(""), "");
+    }
+}

@@ -1,0 +1,78 @@
+//! Completion of `@path` while the user types.
+
+use std::path::{Path, PathBuf};
+
+/// The number of entries of a folder that are read, and the number of suggestions.
+const MAX_READ: usize = 5000;
+const MAX_SUGGESTIONS: usize = 8;
+
+/// Suggestions for the word before the cursor.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Completion {
+    /// The length of the text that a suggestion replaces, in bytes before the cursor.
+    pub replaced: usize,
+    /// The texts that can replace it.
+    pub suggestions: Vec<String>,
+}
+
+/// Returns the files and folders that complete the word `@path` before the cursor. Hidden files only appear if the
+/// name starts with a dot.
+pub fn complete_path(folder: &Path, before_cursor: &str) -> Option<Completion> {
+    let start = before_cursor.rfind(char::is_whitespace);
+    let word = &before_cursor[start.map_or(0, |at| at + 1)..];
+    let typed = word.strip_prefix('@')?;
+    let (parent, name) = typed.rsplit_once('/').unwrap_or(("", typed));
+    let shown_parent = &typed[..typed.len() - name.len()];
+    let listed = match parent {
+        "" if typed.starts_with('/') => PathBuf::from("/"),
+        parent => folder.join(parent),
+    };
+    let wanted = name.to_lowercase();
+    let mut suggestions: Vec<String> = std::fs::read_dir(listed)
+        .ok()?
+        .take(MAX_READ)
+        .filter_map(|entry| {
+            let entry = entry.ok()?;
+            let found = entry.file_name().into_string().ok()?;
+            let is_hidden = found.starts_with('.') && !name.starts_with('.');
+            let fits = found.to_lowercase().starts_with(&wanted)
+                && !found.contains(|letter: char| letter.is_whitespace() || letter.is_control());
+            if is_hidden || !fits {
+                return None;
+            }
+            let is_folder = entry.path().is_dir();
+            let end = if is_folder { "/" } else { "" };
+            Some(format!("@{shown_parent}{found}{end}"))
+        })
+        .collect();
+    suggestions.sort();
+    suggestions.truncate(MAX_SUGGESTIONS);
+    Some(Completion {
+        replaced: word.len(),
+        suggestions,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_word_before_the_cursor_is_completed_in_its_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("src")).unwrap();
+        for file in ["src/main.rs", "src/Map.rs", "setup.sh", ".secret", "a b"] {
+            std::fs::write(folder.path().join(file), "").unwrap();
+        }
+        let complete =
+            |typed: &str| complete_path(folder.path(), typed).map(|found| found.suggestions);
+        assert_eq!(complete("look at @s").unwrap(), ["@setup.sh", "@src/"]);
+        assert_eq!(
+            complete("@src/ma").unwrap(),
+            ["@src/Map.rs", "@src/main.rs"]
+        );
+        assert_eq!(complete("@.s").unwrap(), ["@.secret"]);
+        assert_eq!(complete("mail me@s"), None);
+        assert_eq!(complete("@nowhere/x"), None);
+    }
+}

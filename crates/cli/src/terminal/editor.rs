@@ -1,0 +1,284 @@
+//! The editor for a message: text with several lines and a cursor. It has no opinion on what the text means.
+
+use super::Key;
+use super::text::width;
+use lango_core::text::sanitize;
+use unicode_segmentation::UnicodeSegmentation;
+
+/// The maximum length of a message in bytes. A longer paste is cut; files are attached with `@path` instead.
+const MAX_BYTES: usize = 1_000_000;
+
+/// A text with a cursor.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Editor {
+    text: String,
+    /// A byte position at the boundary of a grapheme.
+    cursor: usize,
+    /// What Ctrl-K, Ctrl-U or Ctrl-W removed last.
+    removed: String,
+}
+
+impl Editor {
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.text.is_empty()
+    }
+
+    /// Returns the text before the cursor.
+    pub fn before_cursor(&self) -> &str {
+        &self.text[..self.cursor]
+    }
+
+    /// Replaces the text and moves the cursor to its end.
+    pub fn set(&mut self, text: &str) {
+        self.text = text.to_owned();
+        self.cursor = self.text.len();
+    }
+
+    /// Returns the text and clears the editor.
+    pub fn take(&mut self) -> String {
+        self.cursor = 0;
+        std::mem::take(&mut self.text)
+    }
+
+    /// Inserts text at the cursor. Carriage returns become newlines; other control characters are dropped.
+    pub fn insert(&mut self, text: &str) {
+        let text = text.replace("\r\n", "\n").replace('\r', "\n");
+        let room = MAX_BYTES.saturating_sub(self.text.len());
+        let is_text = |letter: &char| !letter.is_control() || matches!(letter, '\n' | '\t');
+        let mut inserted: String = text.chars().filter(is_text).collect();
+        if inserted.len() > room {
+            inserted.truncate(inserted.floor_char_boundary(room));
+        }
+        self.text.insert_str(self.cursor, &inserted);
+        self.cursor += inserted.len();
+    }
+
+    /// Replaces the last `bytes` bytes before the cursor.
+    pub fn replace_before_cursor(&mut self, bytes: usize, text: &str) {
+        let start = self.cursor.saturating_sub(bytes);
+        self.text.replace_range(start..self.cursor, text);
+        self.cursor = start + text.len();
+    }
+
+    /// Handles a key that edits the text or moves the cursor. Returns whether it did.
+    pub fn handle(&mut self, key: &Key) -> bool {
+        match key {
+            Key::Char(letter) => self.insert(letter.encode_utf8(&mut [0; 4])),
+            Key::Paste(text) => self.insert(text),
+            Key::NewLine => self.insert("\n"),
+            // A backslash at the end of a line continues it.
+            Key::Enter if self.before_cursor().ends_with('\\') => {
+                self.replace_before_cursor(1, "\n");
+            }
+            Key::Backspace => self.remove(self.previous(), self.cursor),
+            Key::Delete => self.remove(self.cursor, self.next()),
+            Key::Ctrl('d') if !self.is_empty() => self.remove(self.cursor, self.next()),
+            Key::DeleteWord | Key::Ctrl('w') => self.kill(self.word_left(), self.cursor),
+            Key::Alt('d') => self.kill(self.cursor, self.word_right()),
+            Key::Ctrl('k') => self.kill(self.cursor, self.line_end().max(self.next_if_line_end())),
+            Key::Ctrl('u') => self.kill(self.line_start(), self.cursor),
+            Key::Ctrl('y') => self.insert(&self.removed.clone()),
+            Key::Left | Key::Ctrl('b') => self.cursor = self.previous(),
+            Key::Right | Key::Ctrl('f') => self.cursor = self.next(),
+            Key::WordLeft | Key::Alt('b') => self.cursor = self.word_left(),
+            Key::WordRight | Key::Alt('f') => self.cursor = self.word_right(),
+            Key::Home | Key::Ctrl('a') => self.cursor = self.line_start(),
+            Key::End | Key::Ctrl('e') => self.cursor = self.line_end(),
+            Key::Up => return self.move_line(Direction::Up),
+            Key::Down => return self.move_line(Direction::Down),
+            _ => return false,
+        }
+        true
+    }
+
+    /// Returns the rows to show at this width, and the row and column of the cursor. Long lines are broken at columns,
+    /// so that the cursor is always at its character. At most `max_rows` rows around the cursor are returned.
+    pub fn rows(&self, columns: usize, max_rows: usize) -> (Vec<String>, (usize, usize)) {
+        let columns = columns.max(2);
+        let mut rows = vec![String::new()];
+        let (mut used, mut cursor) = (0, (0, 0));
+        for (position, glyph) in self.text.grapheme_indices(true) {
+            if position == self.cursor {
+                cursor = (rows.len() - 1, used);
+            }
+            if glyph == "\n" {
+                rows.push(String::new());
+                used = 0;
+                continue;
+            }
+            let glyph = if glyph == "\t" {
+                "    ".into()
+            } else {
+                sanitize(glyph)
+            };
+            let glyph_columns = width(&glyph);
+            if used + glyph_columns > columns {
+                rows.push(String::new());
+                used = 0;
+                if position == self.cursor {
+                    cursor = (rows.len() - 1, 0);
+                }
+            }
+            used += glyph_columns;
+            if let Some(row) = rows.last_mut() {
+                row.push_str(&glyph);
+            }
+        }
+        if self.cursor == self.text.len() {
+            if used >= columns {
+                rows.push(String::new());
+                used = 0;
+            }
+            cursor = (rows.len() - 1, used);
+        }
+        let first = (cursor.0 + 1).saturating_sub(max_rows);
+        let shown: Vec<String> = rows.into_iter().skip(first).take(max_rows).collect();
+        (shown, (cursor.0 - first, cursor.1))
+    }
+
+    fn remove(&mut self, from: usize, to: usize) {
+        self.text.replace_range(from..to, "");
+        self.cursor = from;
+    }
+
+    fn kill(&mut self, from: usize, to: usize) {
+        self.removed = self.text[from..to].to_owned();
+        self.remove(from, to);
+    }
+
+    fn previous(&self) -> usize {
+        let mut before = self.before_cursor().grapheme_indices(true);
+        before.next_back().map_or(0, |(position, _)| position)
+    }
+
+    fn next(&self) -> usize {
+        let mut after = self.text[self.cursor..].graphemes(true);
+        self.cursor + after.next().map_or(0, str::len)
+    }
+
+    fn next_if_line_end(&self) -> usize {
+        if self.cursor == self.line_end() {
+            self.next()
+        } else {
+            self.cursor
+        }
+    }
+
+    fn word_left(&self) -> usize {
+        let words = self.before_cursor().split_word_bound_indices();
+        let mut words = words.rev().skip_while(|(_, word)| word.trim().is_empty());
+        words.next().map_or(0, |(position, _)| position)
+    }
+
+    fn word_right(&self) -> usize {
+        let after = &self.text[self.cursor..];
+        let mut words = after.split_word_bound_indices();
+        let word = words.find(|(_, word)| !word.trim().is_empty());
+        self.cursor + word.map_or(after.len(), |(position, word)| position + word.len())
+    }
+
+    fn line_start(&self) -> usize {
+        self.before_cursor().rfind('\n').map_or(0, |at| at + 1)
+    }
+
+    fn line_end(&self) -> usize {
+        let after = &self.text[self.cursor..];
+        after
+            .find('\n')
+            .map_or(self.text.len(), |at| self.cursor + at)
+    }
+
+    /// Moves the cursor to the same column of the line above or below. Returns false if there is none.
+    fn move_line(&mut self, direction: Direction) -> bool {
+        let (start, end) = (self.line_start(), self.line_end());
+        let column = self.text[start..self.cursor].graphemes(true).count();
+        let (target_start, target_end) = match direction {
+            Direction::Up if start == 0 => return false,
+            Direction::Up => {
+                let end = start - 1;
+                (self.text[..end].rfind('\n').map_or(0, |at| at + 1), end)
+            }
+            Direction::Down if end == self.text.len() => return false,
+            Direction::Down => {
+                let start = end + 1;
+                let length = self.text[start..].find('\n');
+                (start, length.map_or(self.text.len(), |at| start + at))
+            }
+        };
+        let line = &self.text[target_start..target_end];
+        let at = line.grapheme_indices(true).nth(column);
+        self.cursor = target_start + at.map_or(line.len(), |(position, _)| position);
+        true
+    }
+}
+
+enum Direction {
+    Up,
+    Down,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn typed(keys: &[Key]) -> Editor {
+        let mut editor = Editor::default();
+        for key in keys {
+            editor.handle(key);
+        }
+        editor
+    }
+
+    fn text(text: &str) -> Key {
+        Key::Paste(text.to_owned())
+    }
+
+    #[test]
+    fn a_backslash_before_enter_starts_a_new_line() {
+        let editor = typed(&[text("one\\"), Key::Enter, text("two")]);
+        assert_eq!(editor.text(), "one\ntwo");
+        let mut editor = typed(&[text("one")]);
+        assert!(!editor.handle(&Key::Enter), "Enter alone is not an edit");
+    }
+
+    #[test]
+    fn graphemes_and_words_are_removed_as_a_whole() {
+        assert_eq!(typed(&[text("a👩‍👩‍👧"), Key::Backspace]).text(), "a");
+        assert_eq!(typed(&[text("one two "), Key::Ctrl('w')]).text(), "one ");
+        let editor = typed(&[text("one two"), Key::Ctrl('u'), Key::Ctrl('y')]);
+        assert_eq!(editor.text(), "one two");
+        assert_eq!(typed(&[text("ab"), Key::Home, Key::Ctrl('k')]).text(), "");
+    }
+
+    #[test]
+    fn the_cursor_moves_between_lines_and_stays_in_its_column() {
+        let mut editor = typed(&[text("first line\nx\nthird"), Key::Up]);
+        assert_eq!(editor.before_cursor(), "first line\nx");
+        assert!(editor.handle(&Key::Up));
+        assert_eq!(editor.before_cursor(), "f");
+        assert!(!editor.handle(&Key::Up), "there is no line above");
+    }
+
+    #[test]
+    fn rows_are_broken_at_columns_and_follow_the_cursor() {
+        let editor = typed(&[text("abcdef日本\nx")]);
+        assert_eq!(
+            editor.rows(4, 10),
+            (
+                vec!["abcd".into(), "ef日".into(), "本".into(), "x".into()],
+                (3, 1)
+            )
+        );
+        assert_eq!(editor.rows(4, 2), (vec!["本".into(), "x".into()], (1, 1)));
+        assert_eq!(typed(&[text("abcd")]).rows(4, 10).1, (1, 0));
+    }
+
+    #[test]
+    fn pasted_control_characters_are_dropped_and_line_ends_are_kept() {
+        assert_eq!(typed(&[text("a\r\nb\u{1b}[2Jc\rd")]).text(), "a\nb[2Jc\nd");
+    }
+}

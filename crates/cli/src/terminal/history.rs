@@ -1,0 +1,162 @@
+//! The messages of earlier chats, which all chats of a user share. One line per entry, newest last, in the format of
+//! earlier versions: a first line `#V2`, and `\\` and `\n` escaped.
+
+use std::fs;
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+/// The number of entries that are stored, and the maximum size of an entry.
+const MAX_ENTRIES: usize = 1000;
+const MAX_ENTRY_BYTES: usize = 64 * 1024;
+const HEADER: &str = "#V2";
+
+/// Earlier messages, and the position of the user while browsing them.
+#[derive(Debug, Default)]
+pub struct History {
+    file: PathBuf,
+    entries: Vec<String>,
+    /// The entry that is shown, and the message that the user was writing before.
+    browsing: Option<(usize, String)>,
+}
+
+impl History {
+    /// Reads the history. A missing or unreadable file is an empty history.
+    pub fn open(file: &Path) -> Self {
+        let text = fs::read_to_string(file).unwrap_or_default();
+        let lines = text.lines().filter(|line| *line != HEADER);
+        let mut entries: Vec<String> = lines.map(unescape).collect();
+        let surplus = entries.len().saturating_sub(MAX_ENTRIES);
+        entries.drain(..surplus);
+        Self {
+            file: file.to_owned(),
+            entries,
+            browsing: None,
+        }
+    }
+
+    /// Adds a message and saves the history.
+    ///
+    /// # Errors
+    /// The file cannot be written; the entry is still in memory.
+    pub fn add(&mut self, message: &str) -> io::Result<()> {
+        self.browsing = None;
+        let is_repeated = self.entries.last().is_some_and(|last| last == message);
+        if is_repeated || message.len() > MAX_ENTRY_BYTES || message.trim().is_empty() {
+            return Ok(());
+        }
+        self.entries.push(message.to_owned());
+        if self.entries.len() > MAX_ENTRIES {
+            self.entries.remove(0);
+        }
+        self.save()
+    }
+
+    /// Returns the entry before the one that is shown. `current` is what the user was writing.
+    pub fn older(&mut self, current: &str) -> Option<&str> {
+        let (position, written) = match self.browsing.take() {
+            Some((position, written)) => (position.saturating_sub(1), written),
+            None => (self.entries.len().checked_sub(1)?, current.to_owned()),
+        };
+        self.browsing = Some((position, written));
+        self.entries.get(position).map(String::as_str)
+    }
+
+    /// Returns the entry after the one that is shown, or at last what the user was writing; `None` if no entry is shown.
+    pub fn newer(&mut self) -> Option<String> {
+        let (position, written) = self.browsing.take()?;
+        match self.entries.get(position + 1) {
+            Some(entry) => {
+                self.browsing = Some((position + 1, written));
+                Some(entry.clone())
+            }
+            None => Some(written),
+        }
+    }
+
+    /// Returns the `skip`-th newest entry that contains a text, ignoring case.
+    pub fn search(&self, text: &str, skip: usize) -> Option<&str> {
+        let text = text.to_lowercase();
+        let mut matching = self.entries.iter().rev();
+        let mut matching = matching
+            .by_ref()
+            .filter(|entry| entry.to_lowercase().contains(&text));
+        matching.nth(skip).map(String::as_str)
+    }
+
+    /// Writes the file anew, readable by the user alone: messages may contain anything.
+    fn save(&self) -> io::Result<()> {
+        if let Some(folder) = self.file.parent() {
+            fs::create_dir_all(folder)?;
+        }
+        let new = self.file.with_extension("new");
+        let mut file = fs::OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .mode(0o600)
+            .open(&new)?;
+        let mut text = format!("{HEADER}\n");
+        for entry in &self.entries {
+            text.push_str(&escape(entry));
+            text.push('\n');
+        }
+        file.write_all(text.as_bytes())?;
+        fs::rename(&new, &self.file)
+    }
+}
+
+fn escape(entry: &str) -> String {
+    entry.replace('\\', "\\\\").replace('\n', "\\n")
+}
+
+fn unescape(line: &str) -> String {
+    let mut entry = String::with_capacity(line.len());
+    let mut letters = line.chars();
+    while let Some(letter) = letters.next() {
+        match letter {
+            '\\' => match letters.next() {
+                Some('n') => entry.push('\n'),
+                Some(other) => entry.push(other),
+                None => entry.push('\\'),
+            },
+            other => entry.push(other),
+        }
+    }
+    entry
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_with_several_lines_survive_a_restart() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("sub/history");
+        let mut history = History::open(&file);
+        for entry in ["one", "two\nlines \\n", "two\nlines \\n", " "] {
+            history.add(entry).unwrap();
+        }
+        let mut history = History::open(&file);
+        assert_eq!(history.older("draft"), Some("two\nlines \\n"));
+        assert_eq!(history.older(""), Some("one"));
+        assert_eq!(history.older(""), Some("one"));
+        assert_eq!(history.newer().as_deref(), Some("two\nlines \\n"));
+        assert_eq!(history.newer().as_deref(), Some("draft"));
+        assert_eq!(history.newer(), None);
+    }
+
+    #[test]
+    fn a_search_goes_from_new_to_old_and_ignores_case() {
+        let history = History {
+            entries: ["list FILES", "hello", "files again"]
+                .map(str::to_owned)
+                .into(),
+            ..History::default()
+        };
+        assert_eq!(history.search("files", 0), Some("files again"));
+        assert_eq!(history.search("files", 1), Some("list FILES"));
+        assert_eq!(history.search("files", 2), None);
+    }
+}

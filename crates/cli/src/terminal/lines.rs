@@ -1,0 +1,94 @@
+//! Reads whole lines from the user, for terminals without raw keys. A line is read only when one is wanted, so that
+//! prompts of other code can read the terminal in between.
+
+use super::Output;
+use crate::terminal::Region;
+use rustix::termios::{QueueSelector, tcflush};
+use std::fs::File;
+use std::io::{BufRead, BufReader, IsTerminal, Read};
+use std::sync::mpsc;
+use std::thread;
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+
+/// Where lines are read from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LineSource {
+    /// Standard input, also if it is a pipe.
+    Stdin,
+    /// The terminal of this process, even if standard input is something else.
+    Terminal,
+}
+
+/// A thread that reads lines on request.
+pub struct LineReader {
+    requests: mpsc::Sender<()>,
+    lines: UnboundedReceiver<Option<String>>,
+    /// Whether a line was requested that has not arrived yet, because the last wait was abandoned.
+    is_requested: bool,
+    /// Whether a user sees the prompt.
+    has_prompt: bool,
+}
+
+impl LineReader {
+    /// Starts the thread.
+    pub fn open(source: LineSource) -> Self {
+        let (requests, wanted) = mpsc::channel();
+        let (sender, lines) = unbounded_channel();
+        thread::spawn(move || {
+            let terminal = match source {
+                LineSource::Terminal if !std::io::stdin().is_terminal() => {
+                    File::open("/dev/tty").ok()
+                }
+                LineSource::Terminal | LineSource::Stdin => None,
+            };
+            let input: Box<dyn Read> = match terminal {
+                Some(terminal) => Box::new(terminal),
+                None => Box::new(std::io::stdin()),
+            };
+            let mut input = BufReader::with_capacity(1, input);
+            while wanted.recv().is_ok() {
+                let mut bytes = Vec::new();
+                let read = input.read_until(b'\n', &mut bytes);
+                let line = match read {
+                    Ok(1..) => Some(
+                        String::from_utf8_lossy(&bytes)
+                            .trim_end_matches(['\n', '\r'])
+                            .to_owned(),
+                    ),
+                    Ok(0) | Err(_) => None,
+                };
+                if sender.send(line).is_err() {
+                    return;
+                }
+            }
+        });
+        Self {
+            requests,
+            lines,
+            is_requested: false,
+            has_prompt: source == LineSource::Terminal || std::io::stdin().is_terminal(),
+        }
+    }
+
+    /// Prints a prompt on stderr and waits for a line. Returns `None` at the end of the input (Ctrl-D).
+    pub async fn next(&mut self, prompt: &str) -> Option<String> {
+        if self.has_prompt {
+            let _ = Region::print(Output::Stderr, prompt);
+        }
+        if !self.is_requested {
+            self.is_requested = true;
+            let _ = self.requests.send(());
+        }
+        let line = self.lines.recv().await.flatten();
+        self.is_requested = false;
+        line
+    }
+
+    /// Discards what was typed before a question appeared.
+    pub fn discard(&mut self) {
+        let _ = tcflush(std::io::stdin(), QueueSelector::IFlush);
+        while self.lines.try_recv().is_ok() {
+            self.is_requested = false;
+        }
+    }
+}

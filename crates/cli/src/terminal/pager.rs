@@ -1,0 +1,79 @@
+//! A pager on the alternate screen, for texts that are longer than the terminal. The scrollback stays as it was.
+
+use super::text::fit;
+use super::{Key, KeyReader};
+use crate::screen::{columns, rows};
+use std::io::{self, Write};
+
+const ENTER_ALTERNATE: &str = "\u{1b}[?1049h\u{1b}[?25l";
+const LEAVE_ALTERNATE: &str = "\u{1b}[?25h\u{1b}[?1049l";
+
+/// Shows rendered lines until the user leaves with `q`, Escape or Ctrl-C. `lines` returns the lines for a width, so that
+/// they fit again after a resize.
+pub async fn page(
+    keys: &mut KeyReader,
+    title: &str,
+    lines: impl Fn(usize) -> Vec<String>,
+) -> io::Result<()> {
+    write(ENTER_ALTERNATE)?;
+    let result = scroll(keys, title, lines).await;
+    write(LEAVE_ALTERNATE)?;
+    result
+}
+
+async fn scroll(
+    keys: &mut KeyReader,
+    title: &str,
+    lines: impl Fn(usize) -> Vec<String>,
+) -> io::Result<()> {
+    let mut shown = lines(columns());
+    let mut top = 0;
+    loop {
+        let page_rows = rows().saturating_sub(1).max(1);
+        let last_top = shown.len().saturating_sub(page_rows);
+        top = top.min(last_top);
+        draw(title, &shown, top, page_rows)?;
+        match keys.next().await {
+            Key::Char('q' | 'v') | Key::Escape | Key::Ctrl('c' | 'd') | Key::Closed => {
+                return Ok(());
+            }
+            Key::Down | Key::Char('j') | Key::Enter => top += 1,
+            Key::Up | Key::Char('k') => top = top.saturating_sub(1),
+            Key::PageDown | Key::Char(' ' | 'f') => top += page_rows,
+            Key::PageUp | Key::Char('b') => top = top.saturating_sub(page_rows),
+            Key::Home | Key::Char('g') => top = 0,
+            Key::End | Key::Char('G') => top = last_top,
+            Key::Resize => shown = lines(columns()),
+            _ => {}
+        }
+    }
+}
+
+fn draw(title: &str, lines: &[String], top: usize, page_rows: usize) -> io::Result<()> {
+    let columns = columns();
+    let mut text = String::from("\u{1b}[H");
+    for row in 0..page_rows {
+        text.push_str("\u{1b}[K");
+        if let Some(line) = lines.get(top + row) {
+            text.push_str(&fit(line, columns));
+        }
+        text.push_str("\r\n");
+    }
+    let last = lines.len().min(top + page_rows);
+    let status = format!(
+        " lines {}–{last} of {} · q back · {title} · ↑ ↓ space b ",
+        (top + 1).min(lines.len()),
+        lines.len()
+    );
+    text.push_str(&format!(
+        "\u{1b}[K\u{1b}[7m{}\u{1b}[0m",
+        fit(&status, columns)
+    ));
+    write(&text)
+}
+
+fn write(text: &str) -> io::Result<()> {
+    let mut out = io::stderr().lock();
+    out.write_all(text.as_bytes())?;
+    out.flush()
+}

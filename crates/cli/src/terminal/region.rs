@@ -1,0 +1,244 @@
+//! The live region: the last rows of the terminal, which are redrawn in place. Everything else is printed above it once
+//! and stays in the scrollback.
+//!
+//! A process has one terminal, so there is one region. Any code that prints while the region is shown goes through
+//! [`Region::print`], which moves the region down. A redraw writes only the rows that changed, inside a synchronized
+//! update, so the screen does not flicker.
+
+use super::text::{fit, width};
+use std::fmt::Write as _;
+use std::io::{self, Write};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Where the region is drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Output {
+    Stdout,
+    Stderr,
+}
+
+/// The content of the region.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LiveFrame {
+    /// Rows from top to bottom. Longer rows are cut at the width of the terminal.
+    pub rows: Vec<String>,
+    /// The row and column of the cursor; hidden if `None`.
+    pub cursor: Option<(usize, usize)>,
+}
+
+/// The live region of this process.
+#[derive(Debug)]
+pub struct Region;
+
+#[derive(Debug)]
+struct State {
+    output: Output,
+    columns: usize,
+    shown: LiveFrame,
+    /// The row of the region in which the cursor is.
+    cursor_row: usize,
+}
+
+static STATE: Mutex<Option<State>> = Mutex::new(None);
+
+const BEGIN_UPDATE: &str = "\u{1b}[?2026h";
+const END_UPDATE: &str = "\u{1b}[?2026l";
+const HIDE_CURSOR: &str = "\u{1b}[?25l";
+const SHOW_CURSOR: &str = "\u{1b}[?25h";
+const CLEAR_LINE: &str = "\u{1b}[K";
+const CLEAR_BELOW: &str = "\u{1b}[J";
+
+impl Region {
+    /// Opens an empty region. Until [`close`](Self::close), printed lines appear above it.
+    pub fn open(output: Output) {
+        *lock() = Some(State {
+            output,
+            columns: columns(),
+            shown: LiveFrame::default(),
+            cursor_row: 0,
+        });
+    }
+
+    /// Removes the region from the screen and shows the cursor.
+    pub fn close() {
+        let state = lock().take();
+        if let Some(mut state) = state {
+            let mut text = state.erase();
+            text.push_str(SHOW_CURSOR);
+            let _ = write(state.output, &text);
+        }
+    }
+
+    /// Shows this frame instead of the current one.
+    pub fn draw(frame: &LiveFrame) -> io::Result<()> {
+        match &mut *lock() {
+            Some(state) => state.draw(frame),
+            None => Ok(()),
+        }
+    }
+
+    /// Draws everything again after the size of the terminal has changed.
+    pub fn resize() -> io::Result<()> {
+        match &mut *lock() {
+            Some(state) => {
+                let frame = state.shown.clone();
+                let erased = state.erase();
+                state.columns = columns();
+                write(state.output, &erased)?;
+                state.draw(&frame)
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Prints text that ends in a newline above the region, if there is one, otherwise as it is.
+    pub fn print(output: Output, text: &str) -> io::Result<()> {
+        match &mut *lock() {
+            Some(state) => {
+                let frame = state.shown.clone();
+                let erased = state.erase();
+                let text = text.replace('\n', newline());
+                let mut redrawn = String::new();
+                state.append_rows(&mut redrawn, &frame);
+                if state.output == output {
+                    let update = [BEGIN_UPDATE, &erased, &text, &redrawn, END_UPDATE];
+                    return write(output, &update.concat());
+                }
+                write(state.output, &erased)?;
+                write(output, &text)?;
+                write(state.output, &redrawn)
+            }
+            None => write(output, text),
+        }
+    }
+
+    /// Sends a control sequence, such as the title of the window, without changing the region.
+    pub fn send(sequence: &str) {
+        if let Some(state) = &*lock() {
+            let _ = write(state.output, sequence);
+        }
+    }
+
+    /// Whether a region is open.
+    pub fn is_open() -> bool {
+        lock().is_some()
+    }
+}
+
+impl State {
+    fn draw(&mut self, frame: &LiveFrame) -> io::Result<()> {
+        let frame = LiveFrame {
+            rows: frame
+                .rows
+                .iter()
+                .map(|row| fit(row, self.columns).into_owned())
+                .collect(),
+            cursor: frame.cursor,
+        };
+        if frame == self.shown {
+            return Ok(());
+        }
+        let mut update = String::from(BEGIN_UPDATE);
+        update.push_str(HIDE_CURSOR);
+        if frame.rows.len() < self.shown.rows.len() || self.shown.rows.is_empty() {
+            update.push_str(&self.erase());
+            self.append_rows(&mut update, &frame);
+        } else {
+            self.rewrite_rows(&mut update, &frame);
+        }
+        update.push_str(END_UPDATE);
+        write(self.output, &update)
+    }
+
+    /// Clears the region and leaves the cursor in its first row and column.
+    fn erase(&mut self) -> String {
+        let mut text = String::new();
+        // After the terminal became narrower, a row of the region may occupy several rows of the screen.
+        let now = columns().max(1);
+        let rows_above = self.shown.rows.iter().take(self.cursor_row);
+        let above: usize = rows_above.map(|row| width(row).div_ceil(now).max(1)).sum();
+        if above > 0 {
+            let _ = write!(text, "\u{1b}[{above}A");
+        }
+        text.push('\r');
+        text.push_str(CLEAR_BELOW);
+        self.shown = LiveFrame::default();
+        self.cursor_row = 0;
+        text
+    }
+
+    /// Writes all rows; the cursor is in the first one.
+    fn append_rows(&mut self, update: &mut String, frame: &LiveFrame) {
+        for (index, row) in frame.rows.iter().enumerate() {
+            if index > 0 {
+                update.push_str(newline());
+            }
+            update.push_str(row);
+        }
+        self.cursor_row = frame.rows.len().saturating_sub(1);
+        self.place_cursor(update, frame);
+    }
+
+    /// Writes the rows that differ from those on the screen.
+    fn rewrite_rows(&mut self, update: &mut String, frame: &LiveFrame) {
+        if self.cursor_row > 0 {
+            let _ = write!(update, "\u{1b}[{}A", self.cursor_row);
+        }
+        update.push('\r');
+        for (index, row) in frame.rows.iter().enumerate() {
+            if index > 0 {
+                update.push_str(newline());
+            }
+            if self.shown.rows.get(index) != Some(row) {
+                update.push_str(CLEAR_LINE);
+                update.push_str(row);
+            }
+        }
+        self.cursor_row = frame.rows.len().saturating_sub(1);
+        self.place_cursor(update, frame);
+    }
+
+    fn place_cursor(&mut self, update: &mut String, frame: &LiveFrame) {
+        if let Some((row, column)) = frame.cursor {
+            let up = self.cursor_row.saturating_sub(row);
+            if up > 0 {
+                let _ = write!(update, "\u{1b}[{up}A");
+            }
+            update.push('\r');
+            if column > 0 {
+                let _ = write!(update, "\u{1b}[{column}C");
+            }
+            update.push_str(SHOW_CURSOR);
+            self.cursor_row = row.min(self.cursor_row);
+        }
+        self.shown = frame.clone();
+    }
+}
+
+fn lock() -> MutexGuard<'static, Option<State>> {
+    STATE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Returns what moves to the start of the next row. In raw mode a newline does not return to the first column.
+fn newline() -> &'static str {
+    if crossterm::terminal::is_raw_mode_enabled().unwrap_or(false) {
+        "\r\n"
+    } else {
+        "\n"
+    }
+}
+
+fn columns() -> usize {
+    crate::screen::columns()
+}
+
+fn write(output: Output, text: &str) -> io::Result<()> {
+    match output {
+        Output::Stdout => {
+            let mut out = io::stdout().lock();
+            out.write_all(text.as_bytes())?;
+            out.flush()
+        }
+        Output::Stderr => io::stderr().lock().write_all(text.as_bytes()),
+    }
+}

@@ -1,0 +1,139 @@
+//! Fits text into columns. Widths are those of a terminal: wide characters count twice, attributes count nothing.
+
+use std::borrow::Cow;
+use unicode_segmentation::UnicodeSegmentation;
+use unicode_width::UnicodeWidthStr;
+
+/// Returns the beginning of a line that fits into this many columns, with `…` if something was cut. Escape sequences
+/// of the palette have no width, and those of a cut line are closed.
+pub fn fit(line: &str, columns: usize) -> Cow<'_, str> {
+    if width(line) <= columns {
+        return Cow::Borrowed(line);
+    }
+    let room = columns.saturating_sub(1);
+    let (mut shown, mut used, mut has_attributes) = (String::new(), 0, false);
+    for piece in pieces(line) {
+        match piece {
+            Piece::Escape(escape) => {
+                has_attributes = true;
+                shown.push_str(escape);
+            }
+            Piece::Glyph(glyph) => {
+                let next = used + glyph.width();
+                if next > room {
+                    break;
+                }
+                used = next;
+                shown.push_str(glyph);
+            }
+        }
+    }
+    shown.push('…');
+    if has_attributes {
+        shown.push_str("\u{1b}[0m");
+    }
+    Cow::Owned(shown)
+}
+
+/// Returns the width of a line in columns, without its attributes.
+pub(super) fn width(line: &str) -> usize {
+    if line.contains('\u{1b}') {
+        let glyphs = pieces(line).map(|piece| match piece {
+            Piece::Escape(_) => 0,
+            Piece::Glyph(glyph) => glyph.width(),
+        });
+        return glyphs.sum();
+    }
+    line.width()
+}
+
+/// Wraps text at words. Line breaks stay; a word that is longer than a line is broken.
+pub fn wrap(text: &str, columns: usize) -> Vec<String> {
+    wrap_prefixed(text, "", "", columns)
+}
+
+/// Wraps text at words, with a prefix for the first line and one for all others.
+pub fn wrap_prefixed(text: &str, first: &str, next: &str, columns: usize) -> Vec<String> {
+    let mut lines = Vec::new();
+    for paragraph in text.split('\n') {
+        let mut line = if lines.is_empty() { first } else { next }.to_owned();
+        let mut used = width(&line);
+        let mut is_empty = true;
+        for word in paragraph.split_inclusive(char::is_whitespace) {
+            if used + width(word.trim_end()) > columns && !is_empty {
+                let full = std::mem::replace(&mut line, next.to_owned());
+                lines.push(full.trim_end().to_owned());
+                used = width(next);
+                is_empty = true;
+            }
+            for piece in pieces(word) {
+                let glyph = match piece {
+                    Piece::Escape(escape) => {
+                        line.push_str(escape);
+                        continue;
+                    }
+                    Piece::Glyph(glyph) => glyph,
+                };
+                if used + glyph.width() > columns && !glyph.trim().is_empty() && !is_empty {
+                    lines.push(std::mem::replace(&mut line, next.to_owned()));
+                    used = width(next);
+                }
+                used += glyph.width();
+                line.push_str(glyph);
+                is_empty = false;
+            }
+        }
+        lines.push(line.trim_end().to_owned());
+    }
+    lines
+}
+
+enum Piece<'a> {
+    Escape(&'a str),
+    Glyph(&'a str),
+}
+
+/// Splits a line into glyphs and the escape sequences that set attributes (`ESC [ … m`).
+fn pieces(line: &str) -> impl Iterator<Item = Piece<'_>> {
+    let mut rest = line;
+    std::iter::from_fn(move || {
+        if rest.is_empty() {
+            return None;
+        }
+        if rest.starts_with("\u{1b}[") {
+            let end = rest.find('m').map_or(rest.len(), |end| end + 1);
+            let (escape, after) = rest.split_at(end);
+            rest = after;
+            return Some(Piece::Escape(escape));
+        }
+        let glyph = rest.graphemes(true).next()?;
+        rest = &rest[glyph.len()..];
+        Some(Piece::Glyph(glyph))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_cut_at_columns_and_its_attributes_are_closed() {
+        assert_eq!(fit("short", 10), "short");
+        assert_eq!(fit("日本語です", 6), "日本…");
+        assert_eq!(
+            fit("\u{1b}[31mred text\u{1b}[0m", 5),
+            "\u{1b}[31mred …\u{1b}[0m"
+        );
+    }
+
+    #[test]
+    fn text_is_wrapped_at_words_and_long_words_are_broken() {
+        assert_eq!(wrap("one two three", 8), ["one two", "three"]);
+        assert_eq!(wrap("abcdefghij", 4), ["abcd", "efgh", "ij"]);
+        assert_eq!(wrap("a\n\nb", 8), ["a", "", "b"]);
+        assert_eq!(
+            wrap_prefixed("one two three", "> ", "  ", 8),
+            ["> one", "  two", "  three"]
+        );
+    }
+}

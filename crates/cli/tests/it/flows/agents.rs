@@ -1,0 +1,79 @@
+//! Agents that work at the same time.
+
+use super::tmux::{NARROW, Tmux, WIDE};
+use super::{last_seconds, spinner_rows};
+use crate::lango::Lango;
+use crate::models::Provider;
+use lango_testkit::model::{calls, say};
+use lango_testkit::wire_server::ScriptedAnswer;
+use serde_json::json;
+use std::time::Duration;
+
+/// Starts a provider whose orchestrator delegates to two agents at once. Each of them takes its time.
+pub(super) fn two_slow_agents() -> Provider {
+    Provider::answering(|request| {
+        let messages = request.body["messages"].as_array().unwrap();
+        let is_first = messages.last().unwrap()["role"] == "user";
+        let is_root = request.functions().iter().any(|name| name == "delegate");
+        let says = |text: &str| request.body.to_string().contains(text);
+        match (is_root, is_first) {
+            (true, true) => calls([
+                (
+                    "delegate",
+                    json!({ "agent": "operator", "task": "list the files" }),
+                ),
+                (
+                    "delegate",
+                    json!({ "agent": "planner", "task": "plan the day" }),
+                ),
+            ])
+            .into(),
+            (true, false) => say("Both are done.").into(),
+            (false, _) if says("plan the day") => {
+                ScriptedAnswer::from(say("A plan.")).after(Duration::from_millis(2500))
+            }
+            (false, _) => ScriptedAnswer::from(say("Files.")).after(Duration::from_millis(1500)),
+        }
+    })
+}
+
+#[test]
+fn agents_that_work_at_the_same_time_are_a_tree_and_each_ends_with_its_time() {
+    for size in [WIDE, NARROW] {
+        let provider = two_slow_agents();
+        let lango = Lango::new();
+        let terminal = Tmux::chat(&lango, size, provider.server.url());
+        terminal.say("go");
+        let screen = terminal.wait_until("a tree with both agents", |screen| {
+            branch(screen, "├─", "operator") && branch(screen, "└─", "planner")
+        });
+        assert!(screen.contains("→ operator  list the files"), "{screen}");
+        assert!(screen.contains("→ planner  plan the day"), "{screen}");
+        assert!(
+            spinner_rows(&screen)[0].contains("2 agents at work"),
+            "{screen}"
+        );
+
+        // The other one goes on when the first is done.
+        let screen = terminal.wait_for("✓ operator");
+        assert!(screen.contains("planner  thinking"), "{screen}");
+        let screen = terminal.wait_for("4 model calls");
+        for (agent, seconds) in [("operator", 1.5), ("planner", 2.5)] {
+            let ends = screen.lines().filter(|row| {
+                let row = row.strip_prefix("✓ ").unwrap_or_default();
+                row.starts_with(agent)
+            });
+            let ends: Vec<&str> = ends.collect();
+            assert_eq!(ends.len(), 1, "{screen}");
+            assert!(last_seconds(ends[0]).unwrap() >= seconds, "{screen}");
+        }
+        assert!(!screen.contains("├─") && !screen.contains("└─"), "{screen}");
+        terminal.assert_no_line_is_too_long();
+    }
+}
+
+fn branch(screen: &str, mark: &str, agent: &str) -> bool {
+    screen
+        .lines()
+        .any(|row| row.starts_with(mark) && row.contains(&format!(" {agent}  thinking")))
+}

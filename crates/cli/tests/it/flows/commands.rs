@@ -1,0 +1,93 @@
+//! Commands that take a while: what they print while they run, and what remains.
+
+use super::tmux::{NARROW, Tmux, WIDE};
+use super::{last_seconds, spinner_rows};
+use crate::lango::Lango;
+use crate::models::Provider;
+use lango_testkit::model::{call, delegate_and_finish, say};
+use serde_json::json;
+
+/// Prints 30 lines in about three seconds.
+const LONG: &str = "for n in $(seq 1 30); do echo row-$n; sleep 0.1; done";
+
+#[test]
+fn a_long_command_shows_its_last_lines_while_it_runs_and_one_line_afterwards() {
+    for size in [WIDE, NARROW] {
+        let provider = Provider::new(vec![
+            delegate_and_finish("operator", "count"),
+            call("exec", json!({ "command": LONG })),
+            say("Counted."),
+        ]);
+        let lango = Lango::new();
+        let terminal = Tmux::chat(&lango, size, provider.server.url());
+        terminal.say("count");
+        terminal.wait_for("press a key");
+        terminal.press(&["y"]);
+        let early = terminal.wait_until("the seventh line", |screen| has_row(screen, 7));
+        let late = terminal.wait_until("the 25th line", |screen| has_row(screen, 25));
+        for screen in [&early, &late] {
+            let running = spinner_rows(screen);
+            assert_eq!(running.len(), 1, "{screen}");
+            assert!(running[0].contains("operator  $ for n in"), "{screen}");
+            let shown = printed(screen);
+            let last = *shown.last().unwrap();
+            assert_eq!(shown, (last - 4..=last).collect::<Vec<_>>(), "{screen}");
+        }
+        let seconds = |screen: &str| last_seconds(spinner_rows(screen)[0]).unwrap();
+        assert!(seconds(&late) > seconds(&early) + 1.0, "{early}\n{late}");
+
+        terminal.wait_for("3 model calls");
+        terminal.assert_no_line_is_too_long();
+        let scrollback = terminal.scrollback();
+        let rows: Vec<&str> = scrollback.lines().collect();
+        let is_end = |row: &&str| row.contains("✓ $ for n in");
+        assert_eq!(
+            rows.iter().filter(|row| is_end(row)).count(),
+            1,
+            "{scrollback}"
+        );
+        // In a narrow terminal the time is in the second row of the line.
+        let first = rows.iter().position(is_end).unwrap();
+        let ended = rows[first..]
+            .iter()
+            .take(2)
+            .find_map(|row| last_seconds(row));
+        assert!(ended.unwrap() >= 3.0, "{scrollback}");
+        assert_eq!(printed(&scrollback), [] as [u32; 0], "{scrollback}");
+        assert_eq!(spinner_rows(&scrollback), [] as [&str; 0], "{scrollback}");
+
+        terminal.press(&["C-o"]);
+        terminal.wait_until("the last line", |screen| has_row(screen, 30));
+        let all: Vec<u32> = (1..=30).collect();
+        assert_eq!(printed(&terminal.scrollback()), all);
+    }
+}
+
+#[test]
+fn a_command_that_fails_shows_its_exit_code() {
+    let provider = Provider::new(vec![
+        delegate_and_finish("operator", "try"),
+        call("exec", json!({ "command": "echo row-1; exit 3" })),
+        say("It failed."),
+    ]);
+    let lango = Lango::new();
+    let terminal = Tmux::chat(&lango, WIDE, provider.server.url());
+    terminal.say("try");
+    terminal.wait_for("press a key");
+    terminal.press(&["y"]);
+    let screen = terminal.wait_for("3 model calls");
+    let line = "operator ✗ $ echo row-1; exit 3  exit 3";
+    assert!(screen.contains(line), "{screen}");
+}
+
+/// Returns the numbers of the printed lines that are on the screen.
+fn printed(screen: &str) -> Vec<u32> {
+    let numbers = screen
+        .lines()
+        .filter_map(|row| row.trim().strip_prefix("row-")?.parse().ok());
+    numbers.collect()
+}
+
+fn has_row(screen: &str, number: u32) -> bool {
+    printed(screen).contains(&number)
+}

@@ -1,0 +1,161 @@
+//! Writing a message: lines, history, files, the menu and the editor.
+
+use super::END_OF_TURN;
+use super::tmux::{Tmux, WIDE};
+use crate::lango::Lango;
+use crate::models::{Provider, flags};
+use lango_testkit::model::say;
+use lango_testkit::wire_server::message_text;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+/// Opens a chat whose model answers this many messages.
+fn chat(lango: &Lango, messages: usize) -> (Tmux, Provider) {
+    let provider = Provider::new(vec![say("An answer."); messages]);
+    let terminal = Tmux::chat(lango, WIDE, provider.server.url());
+    (terminal, provider)
+}
+
+/// Returns the last message of the user that the model got.
+fn last_message(provider: &Provider) -> String {
+    let requests = provider.server.requests();
+    let messages = requests.last().unwrap().body["messages"].as_array();
+    let users = messages.unwrap().iter();
+    let mut users = users.filter(|message| message["role"] == "user");
+    message_text(users.next_back().unwrap())
+}
+
+/// Returns the row of the input.
+fn input_row(screen: &str) -> &str {
+    let mut rows = screen.lines().filter(|row| row.starts_with('>'));
+    rows.next_back().unwrap_or_default()
+}
+
+#[test]
+fn a_message_can_have_several_lines() {
+    let lango = Lango::new();
+    let (terminal, provider) = chat(&lango, 1);
+    terminal.type_text("one");
+    terminal.press(&["M-Enter"]);
+    terminal.type_text("two");
+    terminal.press(&["C-j"]);
+    terminal.type_text("three\\");
+    terminal.press(&["Enter"]);
+    terminal.type_text("four");
+    terminal.wait_for("> one\n  two\n  three\n  four\n");
+    assert_eq!(provider.server.requests().len(), 0, "nothing was sent");
+    terminal.press(&["Enter"]);
+    terminal.wait_for(END_OF_TURN);
+    let sent = last_message(&provider);
+    assert!(sent.contains("one\ntwo\nthree\nfour"), "{sent}");
+}
+
+#[test]
+fn earlier_messages_are_found_with_ctrl_r() {
+    let lango = Lango::new();
+    let (terminal, provider) = chat(&lango, 2);
+    terminal.say("tell me about apples");
+    terminal.wait_for(END_OF_TURN);
+    terminal.type_text("half a message");
+    terminal.press(&["C-r"]);
+    terminal.type_text("appl");
+    terminal.wait_for("history: appl  tell me about apples");
+    // Enter takes the message without sending it.
+    terminal.press(&["Enter"]);
+    terminal.wait_until("the message in the input", |screen| {
+        input_row(screen) == "> tell me about apples" && !screen.contains("history: ")
+    });
+    assert_eq!(provider.server.requests().len(), 1);
+
+    terminal.press(&["C-u", "C-r"]);
+    terminal.type_text("no such message");
+    terminal.wait_for("no match");
+    terminal.press(&["Escape"]);
+    terminal.wait_until("the empty input", |screen| {
+        input_row(screen) == ">" && !screen.contains("no match")
+    });
+}
+
+#[test]
+fn a_path_is_completed_with_tab_and_its_file_attached() {
+    let lango = Lango::new();
+    let (terminal, provider) = chat(&lango, 1);
+    terminal.type_text("summarize @no");
+    terminal.wait_for("❯ @notes.md");
+    terminal.press(&["Tab"]);
+    terminal.wait_until("the whole path", |screen| {
+        input_row(screen) == "> summarize @notes.md" && !screen.contains('❯')
+    });
+    terminal.press(&["Enter"]);
+    terminal.wait_for(END_OF_TURN);
+    let request = provider.server.requests()[0].body.to_string();
+    assert!(request.contains("Buy *bread*."), "{request}");
+}
+
+#[test]
+fn a_command_of_the_user_runs_without_a_model_and_without_a_question() {
+    let lango = Lango::new();
+    let (terminal, provider) = chat(&lango, 1);
+    for (command, output) in [("!echo $((40 + 2))", "42"), ("!echo $((50 + 3))", "53")] {
+        terminal.say(command);
+        let is_output = |row: &str| row.trim() == output;
+        terminal.wait_until(output, |screen| screen.lines().any(is_output));
+        terminal.wait_until("the end of the turn", |screen| input_row(screen) == ">");
+    }
+    let scrollback = terminal.scrollback();
+    assert!(!scrollback.contains("press a key"), "{scrollback}");
+    assert_eq!(provider.server.requests().len(), 0);
+    // The model knows what the user ran.
+    terminal.say("what was the last number?");
+    terminal.wait_for("An answer.");
+    let request = provider.server.requests()[0].body.to_string();
+    assert!(request.contains("53"), "{request}");
+}
+
+#[test]
+fn the_menu_lists_the_commands_that_match() {
+    let lango = Lango::new();
+    let (terminal, _provider) = chat(&lango, 0);
+    terminal.type_text("/");
+    let all = terminal.wait_for("❯ /");
+    for command in ["/model", "/undo", "/help", "/quit"] {
+        assert!(all.contains(command), "`{command}`: {all}");
+    }
+    terminal.type_text("mod");
+    let screen = terminal.wait_until("only matching commands", |screen| {
+        screen.contains("❯ /model") && !screen.contains("/undo")
+    });
+    assert!(screen.contains("  /mode "), "{screen}");
+    terminal.press(&["Down", "Enter"]);
+    terminal.wait_for("the mode is ask");
+    // Escape closes the menu and keeps the text.
+    terminal.type_text("/he");
+    terminal.wait_for("❯ /help");
+    terminal.press(&["Escape"]);
+    terminal.wait_until("no menu", |screen| {
+        !screen.contains('❯') && input_row(screen) == "> /he"
+    });
+}
+
+#[test]
+fn a_message_can_be_written_in_an_editor() {
+    let lango = Lango::new();
+    let editor = lango.workspace().join("editor.sh");
+    let script = "#!/bin/sh\nprintf ', and the editor' >> \"$1\"\n";
+    fs::write(&editor, script).unwrap();
+    fs::set_permissions(&editor, fs::Permissions::from_mode(0o755)).unwrap();
+    let provider = Provider::new(vec![say("An answer.")]);
+    let model = flags("openai", provider.server.url());
+    let env = [("EDITOR", editor.to_str().unwrap())];
+    let terminal = Tmux::start(&lango, WIDE, &model, &env);
+    terminal.wait_for("mode: ask");
+    terminal.type_text("from the chat");
+    terminal.press(&["C-g"]);
+    let expected = "> from the chat, and the editor";
+    terminal.wait_until(expected, |screen| input_row(screen) == expected);
+    assert_eq!(provider.server.requests().len(), 0, "nothing was sent");
+    terminal.press(&["Enter"]);
+    terminal.wait_for(END_OF_TURN);
+    let sent = last_message(&provider);
+    assert!(sent.contains("from the chat, and the editor"), "{sent}");
+}

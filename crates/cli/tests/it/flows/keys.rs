@@ -1,0 +1,53 @@
+//! Keys and events that change the whole screen: the mode, and a new size.
+
+use super::tmux::{NARROW, Tmux, WIDE};
+use super::{END_OF_TURN, SPINNER, TOKEN, words};
+use crate::lango::Lango;
+use crate::models::Provider;
+use lango_testkit::model::say;
+use lango_testkit::wire_server::ScriptedAnswer;
+
+#[test]
+fn shift_tab_switches_the_mode_in_the_status_line() {
+    let lango = Lango::new();
+    let terminal = Tmux::start::<&str>(&lango, WIDE, &[], &[]);
+    terminal.wait_for("mode: ask");
+    for mode in ["accept-edits", "read-only", "plan", "ask"] {
+        terminal.press(&["BTab"]);
+        let expected = format!("mode: {mode} ");
+        terminal.wait_until(&expected, |screen| {
+            let last = screen.lines().last().unwrap_or_default();
+            last.starts_with(&expected)
+        });
+    }
+}
+
+#[test]
+fn a_terminal_that_becomes_narrow_and_wide_during_a_turn_shows_everything_once() {
+    let answer = words(100);
+    let provider = Provider::new(vec![ScriptedAnswer::from(say(&answer)).paced(TOKEN * 3)]);
+    let lango = Lango::new();
+    let mut terminal = Tmux::chat(&lango, WIDE, provider.server.url());
+    // Fill the screen: what a terminal does with the blank rows below the cursor is its own affair.
+    terminal.say("/help");
+    terminal.wait_for("waits for its end");
+    terminal.say("/config");
+    terminal.wait_until("a full screen", |screen| {
+        screen.lines().count() == WIDE.rows
+    });
+    terminal.say("write");
+    for (word, size) in [("w30 ", NARROW), ("w60 ", WIDE)] {
+        terminal.wait_for(word);
+        terminal.resize(size);
+    }
+    terminal.wait_for(END_OF_TURN);
+    let scrollback = terminal.scrollback();
+    let (_, shown) = scrollback.split_once("> write").unwrap();
+    let (shown, _) = shown.split_once("  lango-orchestrator ·").unwrap();
+    let shown: Vec<&str> = shown.split_whitespace().collect();
+    let expected: Vec<&str> = answer.split_whitespace().collect();
+    assert!(shown == expected, "{}", terminal.framed(&scrollback));
+    assert!(!scrollback.contains(SPINNER), "{scrollback}");
+    let status_rows = scrollback.matches("mode: ask (shift-tab)").count();
+    assert_eq!(status_rows, 1, "{scrollback}");
+}

@@ -1,0 +1,91 @@
+//! Output for programs and for simple terminals: lines without a single escape byte.
+
+use crate::approvals::CREATE;
+use crate::lango::{Lango, RunResult, finish_child, text};
+use crate::models::{Provider, flags, run};
+use crate::terminal::Terminal;
+use lango_testkit::wire_server::{Fault, ScriptedAnswer};
+use rustix::process::{Pid, Signal, kill_process};
+use std::process::Stdio;
+use std::time::Instant;
+
+#[track_caller]
+fn assert_plain(ran: &RunResult) {
+    for output in [&ran.stdout, &ran.stderr] {
+        assert!(!output.contains('\u{1b}'), "{output:?}");
+    }
+}
+
+#[test]
+fn the_output_of_run_in_a_pipe_is_plain_and_its_exit_code_says_what_happened() {
+    let lango = Lango::new();
+    let ran = lango.run(&["run", "read notes.md"]).ok();
+    assert!(ran.stdout.contains("Buy *bread*."), "{ran:#?}");
+    assert_plain(&ran);
+
+    let ran = lango.run(&["run", CREATE]).exits(4);
+    assert!(ran.stderr.contains("denied: "), "{ran:#?}");
+    assert_plain(&ran);
+
+    let provider = Provider::new(vec![Fault::BadKey]);
+    let model = flags("openai", provider.server.url());
+    assert_plain(&run(&lango, &model, &["hello"]).exits(3));
+
+    // A model that never answers: Ctrl-C ends the turn.
+    let provider = Provider::new(vec![ScriptedAnswer::from(Fault::SilentBeforeHead)]);
+    let mut arguments = vec!["run".to_owned()];
+    arguments.extend(flags("openai", provider.server.url()));
+    arguments.push("hello".to_owned());
+    let mut command = lango.command(&arguments);
+    let command = command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = command.spawn().unwrap();
+    let since = Instant::now();
+    while provider.server.requests().is_empty() {
+        assert!(since.elapsed() < crate::lango::TIMEOUT, "no request");
+        std::thread::yield_now();
+    }
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    assert_plain(&finish_child(child, b"").exits(130));
+}
+
+#[test]
+fn json_of_run_parses() {
+    let lango = Lango::new();
+    let ran = lango.run(&["run", "--json", "read notes.md"]).ok();
+    assert!(text(&ran.json()["answer"]).contains("bread"), "{ran:#?}");
+    assert_plain(&ran);
+    let ran = lango.run(&["run", "--jsonl", "read notes.md"]).ok();
+    let lines = ran.json_lines();
+    assert!(lines.len() > 3, "{ran:#?}");
+    assert!(lines.iter().all(serde_json::Value::is_object), "{ran:#?}");
+    assert_plain(&ran);
+}
+
+#[test]
+fn a_dumb_terminal_and_the_plain_setting_get_lines_only() {
+    let lango = Lango::new();
+    let plain = ["-c", "ui.plain=true"];
+    let dumb = [("TERM", "dumb")];
+    for (arguments, env) in [(&[][..], &dumb[..]), (&plain, &[])] {
+        let run = [arguments, &["run", "read notes.md"]].concat();
+        let mut terminal = Terminal::start(&lango, 100, &run, env);
+        terminal.wait_for("bread");
+        terminal.wait_for("continue:");
+        assert!(!terminal.raw().contains('\u{1b}'), "{:?}", terminal.raw());
+        assert_eq!(terminal.end().0, Some(0));
+
+        let mut terminal = Terminal::start(&lango, 100, arguments, env);
+        terminal.wait_for("> ");
+        terminal.press("read notes.md\n");
+        terminal.wait_for("bread");
+        terminal.wait_for("tokens");
+        terminal.press(&format!("{CREATE}\n"));
+        terminal.wait_for("ctrl-d later > ");
+        terminal.press("n\n");
+        terminal.wait_for("tokens");
+        terminal.press("/quit\n");
+        terminal.wait_for("continue:");
+        assert!(!terminal.raw().contains('\u{1b}'), "{:?}", terminal.raw());
+        assert_eq!(terminal.end().0, Some(0));
+    }
+}

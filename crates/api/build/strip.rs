@@ -26,11 +26,39 @@ pub(crate) fn script(source: &str) -> String {
             });
             continue;
         }
+        if char == '}' && out.ends_with(';') && !ends_in_empty_statement(&out) {
+            out.pop();
+        }
         gap.write(&mut out, char);
         gap = Gap::None;
         out.push_str(token);
     }
     out
+}
+
+/// Whether the last semicolon may be a statement of its own, as in `while (x);`. Only where the parentheses before it
+/// contain no string, template or pattern it can be told, so otherwise the answer is yes.
+fn ends_in_empty_statement(out: &str) -> bool {
+    let statement = out.trim_end_matches(';');
+    if !statement.ends_with(')') {
+        return statement.ends_with("else") || statement.ends_with(['{', '}']);
+    }
+    let mut depth = 0;
+    for (index, char) in statement.char_indices().rev() {
+        match char {
+            ')' => depth += 1,
+            '(' if depth > 1 => depth -= 1,
+            '(' => {
+                let before = &statement[..index];
+                return ["if", "for", "while"]
+                    .iter()
+                    .any(|word| before.ends_with(word));
+            }
+            '"' | '\'' | '`' | '/' => return true,
+            _ => {}
+        }
+    }
+    true
 }
 
 /// The white space between two tokens.

@@ -143,8 +143,12 @@ mod tests {
             ("const a = 1; // one\nlet b", "const a=1;let b"),
             (
                 "/** doc */\nexport function f ( x ) {\n  return x + +1;\n}",
-                "export function f(x){return x+ +1;}",
+                "export function f(x){return x+ +1}",
             ),
+            ("{ f(a(b)); }", "{f(a(b))}"),
+            ("{ while (f(a)); }", "{while(f(a));}"),
+            ("{ f(')'); }", "{f(')');}"),
+            ("{ if (a) b; else; }", "{if(a)b;else;}"),
             ("let x = a\nlet y = b", "let x=a\nlet y=b"),
             ("return\na", "return\na"),
             (

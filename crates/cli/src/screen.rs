@@ -3,12 +3,13 @@
 mod activity;
 mod bar;
 mod markdown_transcript;
+mod output_tail;
 mod recap;
 mod request;
 mod tool_line;
 mod transcript;
 
-use crate::terminal::{Output, Region};
+use crate::terminal::{Output, Region, wrap_lines};
 pub use activity::{Activity, short_number, short_time};
 pub use bar::{ProgressBar, Ticker, progress_share};
 use lango::app::model_selector::MODEL_NEXT_STEP;
@@ -18,11 +19,12 @@ use lango_core::text::sanitize;
 pub use lango_core::text::{Layout, age, count, json, one_line};
 use lango_engine::TurnReport;
 use lango_models::OfflineModel;
-pub use markdown_transcript::MarkdownTranscript;
+pub use markdown_transcript::{MarkdownTranscript, fence};
 pub use recap::recap;
 pub use request::{
     RequestDetail, allowing_rule, colour_request, escape_invisible, request, subject_line,
 };
+use std::borrow::Cow;
 use std::io::{ErrorKind, IsTerminal};
 use std::time::Duration;
 pub use tool_line::call_text;
@@ -31,10 +33,19 @@ pub use transcript::Transcript;
 /// The notice while a turn waits for its session.
 pub const QUEUED_NOTICE: &str = "the session is busy with another turn; waiting · ctrl-c cancels";
 
-/// Prints lines on stdout, [sanitized](sanitize()), so that a terminal displays quoted text and never obeys it. If the
-/// reader has gone away, the process exits quietly, as other programs do.
+/// Prints lines on stdout, [sanitized](sanitize()), so that a terminal displays quoted text and never obeys it. On a live
+/// screen they are wrapped at words. If the reader has gone away, the process exits quietly, as other programs do.
 pub fn print(line: &str) -> std::io::Result<()> {
-    print_rendered(&sanitize(line))
+    print_rendered(&wrapped(sanitize(line)))
+}
+
+/// Wraps lines at words on a live screen.
+fn wrapped(lines: Cow<'_, str>) -> Cow<'_, str> {
+    if Region::is_open() {
+        Cow::Owned(wrap_lines(&lines, columns()))
+    } else {
+        lines
+    }
 }
 
 /// Prints text that is already formatted for its destination: a rendered answer with its colours, or bytes for a
@@ -58,11 +69,12 @@ pub fn write_all(text: &str) -> std::io::Result<()> {
     Region::print(Output::Stdout, text)
 }
 
-/// Prints lines on stderr, sanitized. Errors are ignored, because a missing reader is not a reason to stop.
+/// Prints lines on stderr, sanitized, and wrapped on a live screen. Errors are ignored, because a missing reader is not
+/// a reason to stop.
 pub fn say(lines: &str) {
     let lines = sanitize(lines);
     let line = crate::logs::json_line(&lines);
-    let line = line.as_deref().unwrap_or(&lines);
+    let line = line.map_or_else(|| wrapped(lines.clone()), Cow::Owned);
     let _ = Region::print(Output::Stderr, &format!("{line}\n"));
 }
 

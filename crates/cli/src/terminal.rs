@@ -23,7 +23,7 @@ pub use pager::page;
 pub use palette::{Colour, Palette};
 pub use picker::{PickRow, pick};
 pub use region::{LiveFrame, Output, Region};
-pub use text::{fit, wrap, wrap_prefixed};
+pub use text::{fit, wrap, wrap_lines, wrap_prefixed};
 
 use std::io::IsTerminal;
 

@@ -65,7 +65,6 @@ pub(super) struct TurnScreen<'a> {
     is_suspended: bool,
     is_dirty: bool,
     last_drawn: Instant,
-    last_key: Option<Instant>,
     spinner: usize,
     is_stopping: bool,
 }
@@ -123,7 +122,6 @@ impl<'a> TurnScreen<'a> {
             is_suspended: false,
             is_dirty: true,
             last_drawn: Instant::now() - REDRAW_INTERVAL,
-            last_key: None,
             spinner: 0,
             is_stopping: false,
         }
@@ -261,7 +259,6 @@ impl<'a> TurnScreen<'a> {
     /// Handles a key.
     pub(super) fn handle(&mut self, key: Key) -> io::Result<ScreenAction> {
         self.is_dirty = true;
-        self.last_key = Some(Instant::now());
         match key {
             Key::Resize => {
                 if let Some(answer) = &mut self.answer {
@@ -347,7 +344,6 @@ impl<'a> TurnScreen<'a> {
         }
         // What was typed before the question appeared is never an answer.
         while let Some(key) = self.keys.as_mut().and_then(KeyReader::try_next) {
-            self.last_key = Some(Instant::now());
             if let Some(input) = &mut self.input {
                 input.handle(&key);
             }
@@ -356,7 +352,7 @@ impl<'a> TurnScreen<'a> {
         let text = screen::colour_request(&text, &self.palette);
         Region::print(self.display.progress, &format!("{text}\n"))?;
         Region::send("\u{7}");
-        self.prompt = Some((QuestionPrompt::new(question, self.last_key), reply));
+        self.prompt = Some((QuestionPrompt::new(question), reply));
         self.is_dirty = true;
         self.draw()
     }

@@ -9,7 +9,7 @@ use lango::app::undo::{DiffChoice, UndoChoice, UndoPlan, UndoReport};
 use lango::app::{App, Failure, FailureKind};
 use lango_core::Clock;
 use lango_engine::SystemClock;
-use lango_tools::{FileChange, FileDifference, UndoMode};
+use lango_tools::{FileDifference, UndoMode};
 
 /// Maximum number of turns in the list.
 const MAX_LISTED: usize = 50;
@@ -122,12 +122,8 @@ fn show_differences(files: &[FileDifference], as_json: bool) -> Result<(), Failu
         return Ok(screen::print("all files are as before the turn")?);
     }
     for file in files {
-        let change = match file.change {
-            FileChange::Created => "created",
-            FileChange::Changed => "changed",
-            FileChange::Deleted => "deleted",
-        };
-        screen::print(&format!("{change} {}", one_line(&file.path, 200)))?;
+        let path = one_line(&file.path, 200);
+        screen::print(&format!("{} {path}", file.change.name()))?;
         if !file.diff.is_empty() {
             screen::print(file.diff.trim_end_matches('\n'))?;
         }

@@ -7,9 +7,15 @@ use lango::app::Failure;
 use lango::app::signals::{StopSignal, StopSignals};
 use lango::app::vault::UserVaults;
 use lango::{TurnAction, TurnRun};
-use lango_core::{ApprovalAnswer, ApprovalId, ApprovalRequest, PendingApproval, UserInput};
-use lango_engine::{CancelToken, Conversation, RunnerError, TurnEnd, TurnUpdate, turn_updates};
-use std::io::ErrorKind;
+use lango_core::{
+    ApprovalAnswer, ApprovalId, ApprovalRequest, PendingApproval, SessionId, UserInput,
+};
+use lango_engine::{
+    CancelToken, Conversation, RunnerError, TurnEnd, TurnUpdate, UpdateReceiver, turn_updates,
+};
+use std::io::{self, ErrorKind};
+use std::ops::ControlFlow;
+use tokio::sync::mpsc::UnboundedReceiver;
 
 /// A request to start or continue a turn.
 pub(super) enum TurnRequest<'a> {
@@ -68,12 +74,59 @@ pub(super) async fn watch(
     request: TurnRequest<'_>,
     approval_mode: ApprovalMode,
     context: PromptContext<'_>,
-    mut screen: TurnScreen<'_>,
+    screen: TurnScreen<'_>,
 ) -> Result<WatchedTurn, Failure> {
     let (updates, shown) = turn_updates();
-    let (approver, mut messages) = TerminalApprover::new(approval_mode, context, updates.backlog());
-    let mut has_started = !matches!(request, TurnRequest::Question(_));
-    let action = match request {
+    let (approver, messages) = TerminalApprover::new(approval_mode, context, updates.backlog());
+    let has_started = !matches!(request, TurnRequest::Question(_));
+    let action = prepare_action(request, conversation, &approver).await?;
+    let session = conversation.session().clone();
+    let cancel = CancelToken::new();
+    let turn = async {
+        // Dropping the sender with the turn ends the stream of updates.
+        let updates = updates;
+        let run = TurnRun {
+            conversation,
+            approver: &approver,
+            cancel: &cancel,
+            updates: &updates,
+        };
+        run.run(action).await
+    };
+    let mut watcher = Watcher {
+        turn: Box::pin(turn),
+        end: None,
+        updates: Some(shown),
+        messages,
+        signals: StopSignals::listen()?,
+        cancel: &cancel,
+        screen,
+        is_preparing: false,
+        has_started,
+    };
+    let output = watcher.run().await;
+    let (end, is_answer_shown) = watcher.finish(output, &session)?;
+    let denied = approver.finish()?;
+    let is_answer_shown = match is_answer_shown {
+        Ok(is_shown) => is_shown,
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => false,
+        Err(error) => return Err(error.into()),
+    };
+    lango::app::clean_up::warn();
+    Ok(WatchedTurn {
+        end,
+        denied,
+        is_answer_shown,
+    })
+}
+
+/// Turns a request into what the turn has to do. An answer may need a prompt first, such as one for a passphrase.
+async fn prepare_action(
+    request: TurnRequest<'_>,
+    conversation: &Conversation,
+    approver: &TerminalApprover<'_>,
+) -> Result<TurnAction, Failure> {
+    Ok(match request {
         TurnRequest::Question(question) => TurnAction::Ask(question.clone()),
         TurnRequest::Continue => TurnAction::Resume,
         TurnRequest::Answer(request, answer) => {
@@ -88,140 +141,152 @@ pub(super) async fn watch(
             };
             TurnAction::Answer(request, answer)
         }
-    };
-    let session = conversation.session().clone();
-    let cancel = CancelToken::new();
-    let turn = async {
-        // Dropping the sender with the turn ends the stream of updates.
-        let updates = updates;
-        let run = TurnRun {
-            conversation,
-            approver: &approver,
-            cancel: &cancel,
-            updates: &updates,
-        };
-        run.run(action).await
-    };
-    let mut turn = Box::pin(turn);
-    let mut end: Option<Result<TurnEnd, RunnerError>> = None;
-    let mut shown = Some(shown);
-    let mut is_preparing = false;
-    let mut signals = StopSignals::listen()?;
-    let mut output: std::io::Result<()> = screen.draw();
-    loop {
-        if let Err(error) = std::mem::replace(&mut output, Ok(())) {
-            // Without an output the turn runs to its end. Dropping the receiver discards its updates. Questions stay
-            // pending, because nobody can see them.
-            output = Err(error);
-            drop(shown.take());
-            screen.abandon_question();
-            messages.close();
-            while let Ok(message) = messages.try_recv() {
-                drop(message);
+    })
+}
+
+/// A turn that runs, and the screen that shows it.
+struct Watcher<'a, T> {
+    turn: T,
+    /// How the turn ended, once it has.
+    end: Option<Result<TurnEnd, RunnerError>>,
+    /// `None` if nobody can see them any more.
+    updates: Option<UpdateReceiver>,
+    messages: UnboundedReceiver<ApproverMessage>,
+    signals: StopSignals,
+    cancel: &'a CancelToken,
+    screen: TurnScreen<'a>,
+    /// Whether a question or a prompt that follows from it has the terminal.
+    is_preparing: bool,
+    has_started: bool,
+}
+
+impl<T: Future<Output = Result<TurnEnd, RunnerError>> + Unpin> Watcher<'_, T> {
+    /// Shows the turn until it has ended and every update is on the screen. If the output fails, the turn still runs to
+    /// its end.
+    async fn run(&mut self) -> io::Result<()> {
+        let mut output = self.screen.draw();
+        while output.is_ok() {
+            match self.step().await {
+                Ok(ControlFlow::Continue(())) => {}
+                Ok(ControlFlow::Break(())) => return Ok(()),
+                Err(error) => output = Err(error),
             }
-            while end.is_none() {
-                tokio::select! {
-                    result = &mut turn => end = Some(result),
-                    _ = signals.next() => cancel.cancel(),
-                }
-            }
-            break;
         }
-        let updates = async {
-            match &mut shown {
-                Some(shown) => shown.recv().await,
+        self.run_unseen().await;
+        output
+    }
+
+    /// Handles the next thing that happens. Breaks when the turn has ended and was shown.
+    async fn step(&mut self) -> io::Result<ControlFlow<()>> {
+        let update = async {
+            match &mut self.updates {
+                Some(updates) => updates.recv().await,
                 None => None,
             }
         };
         tokio::select! {
             biased;
-            result = &mut turn, if end.is_none() => end = Some(result),
-            update = updates => match update {
+            result = &mut self.turn, if self.end.is_none() => self.end = Some(result),
+            update = update => match update {
                 Some(update) => {
-                    has_started = has_started || matches!(update, TurnUpdate::Stored(_));
-                    output = screen.update(update);
+                    self.has_started |= matches!(update, TurnUpdate::Stored(_));
+                    self.screen.update(update)?;
                 }
-                None if end.is_some() => break,
+                None if self.end.is_some() => return Ok(ControlFlow::Break(())),
                 None => std::future::pending().await,
             },
-            Some(message) = messages.recv() => match message {
-                ApproverMessage::Ask(question, reply) => {
-                    is_preparing = true;
-                    output = during(&mut turn, &mut end, screen.ask(*question, reply)).await;
-                }
-                ApproverMessage::Done => {
-                    is_preparing = false;
-                    output = screen.resume();
-                }
-            },
-            signal = signals.next() => match (screen.is_asking(), signal) {
-                (true, StopSignal::Interrupt) => screen.answer_question(Reply::Stop),
-                (true, StopSignal::Terminate) => screen.answer_question(Reply::Wait),
-                // A prompt handles signals itself, because it has to restore the terminal.
-                (false, _) if is_preparing => {}
-                (false, _) => cancel.cancel(),
-            },
-            event = screen.next_event() => match event {
-                ScreenEvent::Redraw => output = screen.draw(),
-                ScreenEvent::QuestionWithdrawn => {
-                    is_preparing = false;
-                    screen.withdraw_question();
-                }
-                ScreenEvent::Key(key) => match screen.handle(key) {
-                    Ok(ScreenAction::Continue) => {}
-                    Ok(ScreenAction::Stop) => cancel.cancel(),
-                    Ok(ScreenAction::View) => output = during(&mut turn, &mut end, screen.view()).await,
-                    Ok(ScreenAction::Edit) => output = during(&mut turn, &mut end, screen.edit()).await,
-                    Err(error) => output = Err(error),
-                },
-            },
+            Some(message) = self.messages.recv() => self.handle_message(message).await?,
+            signal = self.signals.next() => self.handle_signal(signal),
+            event = self.screen.next_event() => self.handle_event(event).await?,
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    async fn handle_message(&mut self, message: ApproverMessage) -> io::Result<()> {
+        match message {
+            ApproverMessage::Ask(question, reply) => {
+                self.is_preparing = true;
+                let question = self.screen.ask(*question, reply);
+                during(&mut self.turn, &mut self.end, question).await
+            }
+            ApproverMessage::Done => {
+                self.is_preparing = false;
+                self.screen.resume()
+            }
         }
     }
-    drop(turn);
-    let finished = match &end {
-        Some(Ok(TurnEnd::Finished(report))) if !report.structured => report.answer.as_deref(),
-        _ => None,
-    };
-    let is_answer_shown = match &output {
-        Ok(()) => screen.finish(finished),
-        Err(_) => Ok(false),
-    };
-    let end = end.unwrap_or(Err(RunnerError::NothingPending));
-    let end = end.map_err(|error| {
-        if has_started {
-            Failure::in_turn(error, &session)
-        } else {
-            error.into()
-        }
-    })?;
-    let denied = approver.finish()?;
-    for result in [
-        output,
-        is_answer_shown
-            .as_ref()
-            .map(|_| ())
-            .map_err(|error| error.kind().into()),
-    ] {
-        if let Err(error) = result
-            && error.kind() != ErrorKind::BrokenPipe
-        {
-            return Err(error.into());
+
+    fn handle_signal(&mut self, signal: StopSignal) {
+        match (self.screen.is_asking(), signal) {
+            (true, StopSignal::Interrupt) => self.screen.answer_question(Reply::Stop),
+            (true, StopSignal::Terminate) => self.screen.answer_question(Reply::Wait),
+            // A prompt handles signals itself, because it has to restore the terminal.
+            (false, _) if self.is_preparing => {}
+            (false, _) => self.cancel.cancel(),
         }
     }
-    lango::app::clean_up::warn();
-    Ok(WatchedTurn {
-        end,
-        denied,
-        is_answer_shown: is_answer_shown.unwrap_or(false),
-    })
+
+    async fn handle_event(&mut self, event: ScreenEvent) -> io::Result<()> {
+        let key = match event {
+            ScreenEvent::Redraw => return self.screen.draw(),
+            ScreenEvent::QuestionWithdrawn => {
+                self.is_preparing = false;
+                self.screen.withdraw_question();
+                return Ok(());
+            }
+            ScreenEvent::Key(key) => key,
+        };
+        match self.screen.handle(key)? {
+            ScreenAction::Continue => Ok(()),
+            ScreenAction::Stop => {
+                self.cancel.cancel();
+                Ok(())
+            }
+            ScreenAction::View => during(&mut self.turn, &mut self.end, self.screen.view()).await,
+            ScreenAction::Edit => during(&mut self.turn, &mut self.end, self.screen.edit()).await,
+        }
+    }
+
+    /// Runs the turn to its end without an output. Questions stay pending, because nobody can see them.
+    async fn run_unseen(&mut self) {
+        // Without a receiver the updates are discarded.
+        self.updates = None;
+        self.screen.abandon_question();
+        self.messages.close();
+        while self.messages.try_recv().is_ok() {}
+        while self.end.is_none() {
+            tokio::select! {
+                result = &mut self.turn => self.end = Some(result),
+                _ = self.signals.next() => self.cancel.cancel(),
+            }
+        }
+    }
+
+    /// Completes the screen. Returns how the turn ended, and whether its answer is on the screen.
+    fn finish(
+        mut self,
+        output: io::Result<()>,
+        session: &SessionId,
+    ) -> Result<(TurnEnd, io::Result<bool>), Failure> {
+        let answer = match &self.end {
+            Some(Ok(TurnEnd::Finished(report))) if !report.structured => report.answer.as_deref(),
+            _ => None,
+        };
+        let is_answer_shown = output.and_then(|()| self.screen.finish(answer));
+        match self.end.unwrap_or(Err(RunnerError::NothingPending)) {
+            Ok(end) => Ok((end, is_answer_shown)),
+            Err(error) if self.has_started => Err(Failure::in_turn(error, session)),
+            Err(error) => Err(error.into()),
+        }
+    }
 }
 
 /// Waits for the screen and lets the turn run meanwhile.
 async fn during<T>(
     turn: &mut (impl Future<Output = T> + Unpin),
     end: &mut Option<T>,
-    work: impl Future<Output = std::io::Result<()>>,
-) -> std::io::Result<()> {
+    work: impl Future<Output = io::Result<()>>,
+) -> io::Result<()> {
     tokio::pin!(work);
     loop {
         tokio::select! {

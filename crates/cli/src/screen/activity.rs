@@ -3,6 +3,7 @@
 //! This is the only place that turns updates of a turn into text for the user. Lines are printed as soon as a step has
 //! ended; running steps appear only in [`Activity::rows`], which a live screen draws below the lines.
 
+use super::output_tail::OutputTail;
 use super::tool_line::{call_text, has_failed, result_text, status_symbol};
 use super::{count, one_line};
 use crate::terminal::{Colour, Palette, fit};
@@ -17,9 +18,6 @@ use serde_json::Value;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-
-/// The number of lines of a running command that are shown.
-const OUTPUT_LINES: usize = 5;
 
 /// The number of results that [`Activity::full_result`] can show again.
 const MAX_RESULTS: usize = 50;
@@ -45,7 +43,8 @@ struct Frame {
     id: FrameId,
     agent: AgentName,
     task: String,
-    started: Instant,
+    /// When the agent got its task; `None` for the root.
+    delegated: Option<Timestamp>,
     model: Option<ModelCall>,
     /// Whether other delegations ran at the same time.
     is_parallel: bool,
@@ -63,10 +62,7 @@ struct RunningCall {
     arguments: Arc<Value>,
     stored: Timestamp,
     started: Instant,
-    /// The end of the output so far.
-    output: VecDeque<String>,
-    /// The last line, which has not ended yet.
-    open_line: String,
+    output: OutputTail,
 }
 
 /// A finished call with its full output.
@@ -131,7 +127,7 @@ impl Activity {
             }
             TurnUpdate::ToolOutput { call, text } => {
                 if let Some(call) = self.calls.get_mut(call) {
-                    call.push_output(text);
+                    call.output.push(text);
                 }
                 Vec::new()
             }
@@ -258,16 +254,12 @@ impl Activity {
     fn output_rows(&self, index: usize, indent: &str) -> Vec<String> {
         let frame = &self.frames[index].id;
         let mut calls = self.calls.values().filter(|call| call.frame == *frame);
-        let Some(call) = calls.find(|call| !call.output.is_empty() || !call.open_line.is_empty())
-        else {
+        let Some(call) = calls.find(|call| !call.output.is_empty()) else {
             return Vec::new();
         };
-        let open_line = (!call.open_line.is_empty()).then_some(&call.open_line);
-        let lines: Vec<&String> = call.output.iter().chain(open_line).collect();
-        let first = lines.len().saturating_sub(OUTPUT_LINES);
-        let lines = lines[first..].iter();
+        let lines = call.output.lines();
         lines
-            .map(|line| self.palette.dim(&format!("{indent}  {}", sanitize(line))))
+            .map(|line| self.palette.dim(&format!("{indent}  {line}")))
             .collect()
     }
 
@@ -278,7 +270,7 @@ impl Activity {
                 id: id.clone(),
                 agent: agent.clone(),
                 task: String::new(),
-                started: Instant::now(),
+                delegated: None,
                 model: None,
                 is_parallel: false,
             });
@@ -303,7 +295,7 @@ impl Activity {
                 self.reported_tokens += usage.input_tokens + usage.output_tokens;
                 self.frame(&event.frame, who).model = None;
                 if *is_final {
-                    self.close_frame(&event.frame, CallStatus::Ok)
+                    self.close_frame(event, CallStatus::Ok)
                 } else {
                     Vec::new()
                 }
@@ -321,8 +313,7 @@ impl Activity {
                     arguments: Arc::clone(arguments),
                     stored: event.time,
                     started: Instant::now(),
-                    output: VecDeque::new(),
-                    open_line: String::new(),
+                    output: OutputTail::default(),
                 };
                 self.calls.insert(call.clone(), running);
                 Vec::new()
@@ -343,7 +334,7 @@ impl Activity {
                 );
                 let mut lines = vec![line];
                 if *is_final {
-                    lines.extend(self.close_frame(&event.frame, *status));
+                    lines.extend(self.close_frame(event, *status));
                 }
                 lines
             }
@@ -356,7 +347,7 @@ impl Activity {
                 let line = format!("  ! {}", one_line(detail, 100));
                 let mut lines = vec![self.palette.colour(&line, Colour::Yellow)];
                 if ends_frame(*fault) {
-                    lines.extend(self.close_frame(&event.frame, CallStatus::Error));
+                    lines.extend(self.close_frame(event, CallStatus::Error));
                 }
                 lines
             }
@@ -376,7 +367,9 @@ impl Activity {
         };
         let id = FrameId::from(call);
         let task = one_line(task, 80);
-        self.frame(&id, agent).task.clone_from(&task);
+        let frame = self.frame(&id, agent);
+        frame.task.clone_from(&task);
+        frame.delegated = Some(event.time);
         let delegated = self.frames.iter_mut().filter(|frame| !frame.id.is_root());
         let delegated: Vec<&mut Frame> = delegated.collect();
         if delegated.len() > 1 {
@@ -405,8 +398,7 @@ impl Activity {
         let tool = ran.tool.as_str();
         let text = call_text(tool, &ran.arguments);
         let result = result_text(tool, &ran.arguments, status, output);
-        let time = event.time.0.saturating_sub(ran.stored.0);
-        let time = self.palette.dim(&short_time(Duration::from_millis(time)));
+        let time = self.palette.dim(&time_between(ran.stored, event.time));
         let symbol = if has_failed(tool, status, output) && status == CallStatus::Ok {
             self.symbol(CallStatus::Error)
         } else {
@@ -428,15 +420,15 @@ impl Activity {
     }
 
     /// Ends an agent's part. Returns a line only if agents worked at the same time, because the others then go on.
-    fn close_frame(&mut self, id: &FrameId, status: CallStatus) -> Vec<String> {
-        let Some(index) = self.frames.iter().position(|frame| frame.id == *id) else {
+    fn close_frame(&mut self, event: &Event, status: CallStatus) -> Vec<String> {
+        let index = self.frames.iter().position(|frame| frame.id == event.frame);
+        let Some(frame) = index.map(|index| self.frames.remove(index)) else {
             return Vec::new();
         };
-        let frame = self.frames.remove(index);
-        if !frame.is_parallel {
+        let Some(delegated) = frame.delegated.filter(|_| frame.is_parallel) else {
             return Vec::new();
-        }
-        let time = self.palette.dim(&short_time(frame.started.elapsed()));
+        };
+        let time = self.palette.dim(&time_between(delegated, event.time));
         let agent = self.palette.agent(&frame.agent);
         vec![format!("{} {agent}  {time}", self.symbol(status))]
     }
@@ -448,20 +440,6 @@ impl Activity {
             CallStatus::Denied | CallStatus::Unknown => Colour::Yellow,
         };
         self.palette.colour(status_symbol(status), colour)
-    }
-}
-
-impl RunningCall {
-    fn push_output(&mut self, text: &str) {
-        for piece in text.split_inclusive('\n') {
-            self.open_line.push_str(piece.trim_end_matches('\n'));
-            if piece.ends_with('\n') {
-                self.output.push_back(std::mem::take(&mut self.open_line));
-                if self.output.len() > OUTPUT_LINES {
-                    self.output.pop_front();
-                }
-            }
-        }
     }
 }
 
@@ -483,6 +461,11 @@ fn ends_frame(fault: TurnFault) -> bool {
             | TurnFault::TokenLimit
             | TurnFault::CostLimit
     )
+}
+
+/// Formats the time between two events. Every duration of a finished step comes from the log, so that they agree.
+fn time_between(start: Timestamp, end: Timestamp) -> String {
+    short_time(Duration::from_millis(end.0.saturating_sub(start.0)))
 }
 
 /// Formats a duration: `33 ms`, `4.2 s`, `2 min 05 s`.

@@ -73,7 +73,7 @@ impl MarkdownTranscript {
             .iter()
             .map(|line| sanitize(line).into_owned())
             .collect();
-        let fence = fence(&block);
+        let fence = fence(block.iter().map(String::as_str));
         let mut lines = vec![format!("\n{fence}text")];
         lines.extend(block);
         lines.push(fence);
@@ -82,10 +82,9 @@ impl MarkdownTranscript {
 }
 
 /// Returns a fence that is longer than every run of backticks in these lines.
-fn fence(lines: &[String]) -> String {
-    let runs = lines
-        .iter()
-        .flat_map(|line| line.split(|letter| letter != '`'));
+pub fn fence<'a>(lines: impl IntoIterator<Item = &'a str>) -> String {
+    let lines = lines.into_iter();
+    let runs = lines.flat_map(|line| line.split(|letter| letter != '`'));
     let longest = runs.map(str::len).max().unwrap_or(0);
     "`".repeat(longest.max(2) + 1)
 }

@@ -8,8 +8,6 @@ pub enum Colour {
     Red,
     Green,
     Yellow,
-    Blue,
-    Magenta,
     Cyan,
 }
 
@@ -19,21 +17,14 @@ impl Colour {
             Self::Red => "31",
             Self::Green => "32",
             Self::Yellow => "33",
-            Self::Blue => "34",
-            Self::Magenta => "35",
             Self::Cyan => "36",
         }
     }
 }
 
-/// The colours of agents, in the order in which agents appear. Red is for failures.
-const AGENT_COLOURS: [Colour; 5] = [
-    Colour::Cyan,
-    Colour::Magenta,
-    Colour::Green,
-    Colour::Yellow,
-    Colour::Blue,
-];
+/// The codes of the agents' colours, in the order in which agents appear: the normal ones, then the bright ones. Red is
+/// for failures.
+const AGENT_COLOURS: [&str; 10] = ["36", "35", "32", "33", "34", "96", "95", "92", "93", "94"];
 
 /// Which attributes lines may have, and which colour belongs to which agent.
 #[derive(Debug, Clone)]
@@ -92,10 +83,14 @@ impl Palette {
             self.agents.push(agent.clone());
             self.agents.len() - 1
         });
-        self.colour(
-            agent.as_str(),
-            AGENT_COLOURS[position % AGENT_COLOURS.len()],
-        )
+        if self.has_colour {
+            wrap_in(
+                agent.as_str(),
+                AGENT_COLOURS[position % AGENT_COLOURS.len()],
+            )
+        } else {
+            agent.to_string()
+        }
     }
 
     /// Returns the style in which markdown is rendered beside these lines.

@@ -88,6 +88,25 @@ pub fn wrap_prefixed(text: &str, first: &str, next: &str, columns: usize) -> Vec
     lines
 }
 
+/// Wraps each line at words. Rows that continue a line are indented below its text, and branches of a tree go on.
+pub fn wrap_lines(text: &str, columns: usize) -> String {
+    let rows = text
+        .split('\n')
+        .flat_map(|line| wrap_prefixed(line, "", &continuation_indent(line), columns));
+    rows.collect::<Vec<String>>().join("\n")
+}
+
+fn continuation_indent(line: &str) -> String {
+    let lead = line
+        .chars()
+        .take_while(|letter| matches!(letter, ' ' | '│' | '├' | '└' | '─'));
+    let lead = lead.map(|letter| match letter {
+        '│' | '├' => '│',
+        _ => ' ',
+    });
+    lead.chain("  ".chars()).collect()
+}
+
 enum Piece<'a> {
     Escape(&'a str),
     Glyph(&'a str),
@@ -131,6 +150,10 @@ mod tests {
         assert_eq!(wrap("one two three", 8), ["one two", "three"]);
         assert_eq!(wrap("abcdefghij", 4), ["abcd", "efgh", "ij"]);
         assert_eq!(wrap("a\n\nb", 8), ["a", "", "b"]);
+        assert_eq!(
+            wrap_lines("├─ one two\n│    three four\n└─ five six", 10),
+            "├─ one two\n│    three\n│      four\n└─ five\n     six"
+        );
         assert_eq!(
             wrap_prefixed("one two three", "> ", "  ", 8),
             ["> one", "  two", "  three"]

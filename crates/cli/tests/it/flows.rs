@@ -14,6 +14,7 @@ mod plain;
 mod sessions;
 mod streaming;
 mod tmux;
+mod undo;
 
 use std::time::Duration;
 

@@ -33,6 +33,17 @@ pub enum FileChange {
     Deleted,
 }
 
+impl FileChange {
+    /// Returns the word for a list of changes.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Created => "created",
+            Self::Changed => "changed",
+            Self::Deleted => "deleted",
+        }
+    }
+}
+
 /// Compares the files that these turns changed with their originals, from before the first of the turns. The turns are
 /// in the order in which they ran. Leaves out files that are the same, and shortens the diff of a file to `lines` lines.
 pub fn differences(

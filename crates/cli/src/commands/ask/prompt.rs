@@ -5,7 +5,8 @@ use super::question::{GrantScope, Question, Reply};
 use crate::terminal::{Colour, Editor, Key, Palette, wrap_prefixed};
 use std::time::{Duration, Instant};
 
-/// How long no key may have been pressed before keys count as answers.
+/// How long the question must be on the screen, and no key pressed, before keys count as answers. A slow connection
+/// delivers a key this much later than it was pressed.
 const SILENCE: Duration = Duration::from_millis(400);
 
 /// What a key did.
@@ -22,8 +23,8 @@ pub(in crate::commands) enum PromptStep {
 pub(in crate::commands) struct QuestionPrompt {
     pub(in crate::commands) question: Question,
     stage: Stage,
-    /// When the user last pressed a key that did not count.
-    last_key: Option<Instant>,
+    /// When the question appeared, or the user last pressed a key that did not count.
+    quiet_since: Instant,
     is_armed: bool,
 }
 
@@ -40,20 +41,18 @@ enum Stage {
 }
 
 impl QuestionPrompt {
-    /// Shows a question. `last_key` is when the user last pressed a key.
-    pub(in crate::commands) fn new(question: Question, last_key: Option<Instant>) -> Self {
+    pub(in crate::commands) fn new(question: Question) -> Self {
         Self {
             question,
             stage: Stage::Keys,
-            last_key,
+            quiet_since: Instant::now(),
             is_armed: false,
         }
     }
 
     /// Whether keys count from now on. Returns true once, when that becomes so.
     pub(in crate::commands) fn arm(&mut self) -> bool {
-        let is_silent = self.last_key.is_none_or(|last| last.elapsed() >= SILENCE);
-        if self.is_armed || !is_silent {
+        if self.is_armed || self.quiet_since.elapsed() < SILENCE {
             return false;
         }
         self.is_armed = true;
@@ -66,7 +65,7 @@ impl QuestionPrompt {
             return PromptStep::Reply(Reply::Stop);
         }
         if !self.is_armed {
-            self.last_key = Some(Instant::now());
+            self.quiet_since = Instant::now();
             return PromptStep::NotMine;
         }
         match &mut self.stage {
@@ -201,7 +200,7 @@ impl QuestionPrompt {
                 let hint = if self.is_armed {
                     format!("  press a key · esc stops the turn{later}")
                 } else {
-                    "  finish typing first: keys count after a short pause".to_owned()
+                    "  keys count after a short pause".to_owned()
                 };
                 rows.push(palette.dim(&hint));
                 (rows, None)

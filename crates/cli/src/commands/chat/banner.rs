@@ -26,11 +26,12 @@ impl Chat<'_> {
             app.workspace.path().display(),
             self.conversation.session()
         )];
-        lines.push(if model == OfflineModel::NAME {
-            lango::app::model_selector::DEMO_NOTICE.to_owned()
+        let model = if model == OfflineModel::NAME {
+            lango::app::model_selector::DEMO_NOTICE
         } else {
-            format!("model   {model}")
-        });
+            model
+        };
+        lines.push(format!("model   {model}"));
         lines.push(match (app.tree.mode, skipped.is_empty()) {
             (TreeMode::Single, _) => format!("agent   {}", app.tree.root.name),
             (TreeMode::Multi, true) => format!("agents  {}", agents.join(" · ")),

@@ -1,6 +1,7 @@
 //! `!command` in a chat: a turn that runs exactly one command of the user, through the same gate, sandbox and log as any
 //! other call. No model is asked; the steps that a model would take are fixed here.
 
+use crate::screen::fence;
 use lango_core::{
     BoxStream, Call, CallId, Message, Model, ModelError, ModelEvent, ModelInfo, ModelReply,
     ModelRequest, Price,
@@ -47,7 +48,10 @@ impl CommandModel {
                 .any(|function| &*function.name == name)
         };
         match result {
-            Some(result) => say(&format!("```text\n{}\n```", result.trim_end())),
+            Some(result) => {
+                let fence = fence([&**result]);
+                say(&format!("{fence}text\n{}\n{fence}", result.trim_end()))
+            }
             None if offers(COMMAND_TOOL) => call(COMMAND_TOOL, json!({ "command": self.command })),
             None if offers(DELEGATE) => call(
                 DELEGATE,

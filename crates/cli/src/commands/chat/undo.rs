@@ -5,7 +5,7 @@ use crate::screen::{self, count};
 use lango::app::Failure;
 use lango::app::undo::{DiffChoice, UndoChoice};
 use lango_core::text::sanitize;
-use lango_tools::{FileChange, UndoMode};
+use lango_tools::UndoMode;
 
 /// The number of lines of each file's diff.
 const DIFF_LINES: usize = 200;
@@ -44,16 +44,12 @@ impl Chat<'_> {
             return Ok(screen::print("no file differs from before this session")?);
         }
         for file in files {
-            let verb = match file.change {
-                FileChange::Created => "created",
-                FileChange::Changed => "changed",
-                FileChange::Deleted => "deleted",
-            };
             let counts = file
                 .lines
                 .map(|(added, removed)| format!(" +{added} −{removed}"));
             let heading = format!(
-                "{verb} {}{}",
+                "{} {}{}",
+                file.change.name(),
                 sanitize(&file.path),
                 counts.unwrap_or_default()
             );

@@ -1,7 +1,7 @@
 //! Colours, and none of them with `NO_COLOR`.
 
 use super::agents::two_slow_agents;
-use super::tmux::{Tmux, WIDE};
+use super::tmux::{NARROW, Tmux, WIDE};
 use crate::lango::Lango;
 use crate::models::{Provider, flags};
 use lango_testkit::model::{call, delegate_and_finish, say};
@@ -32,7 +32,12 @@ fn agents_have_different_colours() {
 
 #[test]
 fn no_color_means_no_colours_while_bold_stays() {
-    for (env, is_coloured) in [(&[][..], true), (&[("NO_COLOR", "1")], false)] {
+    let no_color = &[("NO_COLOR", "1")][..];
+    for (env, is_coloured, size) in [
+        (&[][..], true, WIDE),
+        (no_color, false, WIDE),
+        (no_color, false, NARROW),
+    ] {
         let provider = Provider::new(vec![
             delegate_and_finish("operator", "write it"),
             call(
@@ -43,7 +48,7 @@ fn no_color_means_no_colours_while_bold_stays() {
         ]);
         let lango = Lango::new();
         let flags = flags("openai", provider.server.url());
-        let terminal = Tmux::start(&lango, WIDE, &flags, env);
+        let terminal = Tmux::start(&lango, size, &flags, env);
         terminal.wait_for("mode: ask");
         terminal.say("go");
         terminal.wait_for("press a key");

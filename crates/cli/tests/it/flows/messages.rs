@@ -1,7 +1,7 @@
 //! Messages that are typed while a turn runs, and turns that are stopped.
 
 use super::spinner_rows;
-use super::tmux::{Tmux, WIDE};
+use super::tmux::{NARROW, Tmux, WIDE};
 use crate::lango::{Lango, TIMEOUT};
 use crate::models::Provider;
 use lango_testkit::model::say;
@@ -10,58 +10,62 @@ use std::time::{Duration, Instant};
 
 #[test]
 fn a_message_that_is_sent_during_a_turn_waits_and_runs_afterwards() {
-    let provider = Provider::new(vec![
-        ScriptedAnswer::from(say("First answer.")).after(Duration::from_secs(2)),
-        ScriptedAnswer::from(say("Second answer.")),
-    ]);
-    let lango = Lango::new();
-    let terminal = Tmux::chat(&lango, WIDE, provider.server.url());
-    terminal.say("first");
-    terminal.wait_until("a running turn", |screen| !spinner_rows(screen).is_empty());
-    terminal.say("second");
-    let screen = terminal.wait_for("queued: second");
-    assert!(!screen.contains("First answer."), "{screen}");
-    let screen = terminal.wait_for("Second answer.");
-    assert!(!screen.contains("queued:"), "{screen}");
-    let order = ["> first", "First answer.", "> second", "Second answer."];
-    let positions: Vec<usize> = order
-        .iter()
-        .map(|text| screen.find(text).unwrap())
-        .collect();
-    assert!(positions.is_sorted(), "{screen}");
+    for size in [WIDE, NARROW] {
+        let provider = Provider::new(vec![
+            ScriptedAnswer::from(say("First answer.")).after(Duration::from_secs(2)),
+            ScriptedAnswer::from(say("Second answer.")),
+        ]);
+        let lango = Lango::new();
+        let terminal = Tmux::chat(&lango, size, provider.server.url());
+        terminal.say("first");
+        terminal.wait_until("a running turn", |screen| !spinner_rows(screen).is_empty());
+        terminal.say("second");
+        let screen = terminal.wait_for("queued: second");
+        assert!(!screen.contains("First answer."), "{screen}");
+        let screen = terminal.wait_for("Second answer.");
+        assert!(!screen.contains("queued:"), "{screen}");
+        let order = ["> first", "First answer.", "> second", "Second answer."];
+        let positions: Vec<usize> = order
+            .iter()
+            .map(|text| screen.find(text).unwrap())
+            .collect();
+        assert!(positions.is_sorted(), "{screen}");
+    }
 }
 
 #[test]
 fn escape_stops_a_turn_within_a_second_and_returns_what_was_queued() {
-    let provider = Provider::new(vec![
-        ScriptedAnswer::from(Fault::SilentBeforeHead),
-        ScriptedAnswer::from(say("It goes on.")),
-    ]);
-    let lango = Lango::new();
-    let terminal = Tmux::chat(&lango, WIDE, provider.server.url());
-    terminal.say("first");
-    terminal.wait_until("a running turn", |screen| !spinner_rows(screen).is_empty());
-    terminal.wait_for("thinking");
-    terminal.say("second");
-    terminal.wait_for("queued: second");
-    let since = Instant::now();
-    while provider.server.requests().is_empty() {
-        assert!(since.elapsed() < TIMEOUT, "no request");
-        std::thread::yield_now();
+    for size in [WIDE, NARROW] {
+        let provider = Provider::new(vec![
+            ScriptedAnswer::from(Fault::SilentBeforeHead),
+            ScriptedAnswer::from(say("It goes on.")),
+        ]);
+        let lango = Lango::new();
+        let terminal = Tmux::chat(&lango, size, provider.server.url());
+        terminal.say("first");
+        terminal.wait_until("a running turn", |screen| !spinner_rows(screen).is_empty());
+        terminal.wait_for("thinking");
+        terminal.say("second");
+        terminal.wait_for("queued: second");
+        let since = Instant::now();
+        while provider.server.requests().is_empty() {
+            assert!(since.elapsed() < TIMEOUT, "no request");
+            std::thread::yield_now();
+        }
+        let pressed = Instant::now();
+        terminal.press(&["Escape"]);
+        let screen = terminal.wait_for("stopped");
+        let took = pressed.elapsed();
+        assert!(took < Duration::from_secs(1), "{took:?}: {screen}");
+        let screen = terminal.wait_for("> second");
+        assert!(!screen.contains("queued:"), "{screen}");
+        assert_eq!(spinner_rows(&screen), [] as [&str; 0], "{screen}");
+        // The message is in the input, and only there.
+        let requests = provider.server.requests();
+        assert_eq!(requests.len(), 1, "nothing was sent");
+        terminal.press(&["Enter"]);
+        terminal.wait_for("It goes on.");
+        let requests = provider.server.requests();
+        assert!(requests[1].body.to_string().contains("second"));
     }
-    let pressed = Instant::now();
-    terminal.press(&["Escape"]);
-    let screen = terminal.wait_for("stopped");
-    let took = pressed.elapsed();
-    assert!(took < Duration::from_secs(1), "{took:?}: {screen}");
-    let screen = terminal.wait_for("> second");
-    assert!(!screen.contains("queued:"), "{screen}");
-    assert_eq!(spinner_rows(&screen), [] as [&str; 0], "{screen}");
-    // The message is in the input, and only there.
-    let requests = provider.server.requests();
-    assert_eq!(requests.len(), 1, "nothing was sent");
-    terminal.press(&["Enter"]);
-    terminal.wait_for("It goes on.");
-    let requests = provider.server.requests();
-    assert!(requests[1].body.to_string().contains("second"));
 }

@@ -1,16 +1,16 @@
 //! Leaving a chat and continuing it later.
 
-use super::tmux::{Tmux, WIDE};
+use super::tmux::{NARROW, Tmux, WIDE};
 use crate::lango::Lango;
 use crate::models::{Provider, flags};
 use lango_testkit::model::say;
 
 #[test]
 fn a_resumed_chat_shows_the_last_exchange_and_goes_on() {
-    for command in [&["resume"][..], &["sessions", "resume"]] {
+    for (command, size) in [(&["resume"][..], WIDE), (&["sessions", "resume"], NARROW)] {
         let provider = Provider::new(vec![say("Noted: 4711."), say("It was 4711.")]);
         let lango = Lango::new();
-        let terminal = Tmux::chat(&lango, WIDE, provider.server.url());
+        let terminal = Tmux::chat(&lango, size, provider.server.url());
         terminal.say("the number is 4711");
         terminal.wait_for("1 model call");
         terminal.press(&["C-d"]);
@@ -21,7 +21,7 @@ fn a_resumed_chat_shows_the_last_exchange_and_goes_on() {
         let mut arguments: Vec<String> = command.iter().map(|word| (*word).to_owned()).collect();
         arguments.push(session.trim().to_owned());
         arguments.extend(flags("openai", provider.server.url()));
-        let terminal = Tmux::start(&lango, WIDE, &arguments, &[]);
+        let terminal = Tmux::start(&lango, size, &arguments, &[]);
         let screen = terminal.wait_for("mode: ask");
         assert!(screen.contains("the number is 4711"), "{screen}");
         assert!(screen.contains("Noted: 4711."), "{screen}");

@@ -17,7 +17,7 @@ mod text;
 pub use completion::{Completion, complete_path};
 pub use editor::Editor;
 pub use history::History;
-pub use keys::{Key, KeyReader, RawMode};
+pub use keys::{Key, KeyReader, RawMode, suspend_process};
 pub use lines::{LineReader, LineSource};
 pub use pager::page;
 pub use palette::{Colour, Palette};

@@ -27,7 +27,6 @@ mod turn_status;
 mod undo;
 mod updates;
 
-use crate::gate;
 use crate::turn::failure_notice;
 pub use answer_inbox::AnswerInbox;
 pub use cancel_token::CancelToken;
@@ -285,12 +284,6 @@ impl Runner {
         length: PreviewLength,
     ) -> Option<String> {
         self.parts.gate.preview(&waiting.request, length).await
-    }
-
-    /// Whether mode `accept-edits` would run this pending call without a question.
-    pub fn is_accepted_edit(&self, waiting: &PendingApproval) -> bool {
-        let RunnerParts { tree, rules, .. } = &*self.parts;
-        gate::is_accepted_edit(tree, rules, &waiting.request)
     }
 
     /// Stores a user's files for a later message, and returns their references in the same order. If one cannot be

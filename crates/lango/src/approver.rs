@@ -53,6 +53,11 @@ impl PendingCall<'_> {
     pub fn subject(&self) -> RuleSubject {
         self.conversation.subject_of(self.approval)
     }
+
+    /// Whether mode `accept-edits` would run the call without asking.
+    pub fn is_accepted_edit(&self) -> bool {
+        self.conversation.is_accepted_edit(self.approval)
+    }
 }
 
 /// The decision about a pending call.

@@ -324,6 +324,7 @@ async fn answer_and_resume(
         folder: &app.folder(),
         vaults: &app.vaults,
         typed_command: None,
+        mode: &app.mode,
     };
     let display = presentation.display();
     let palette = display.palette();

@@ -12,7 +12,9 @@ use super::watch::PromptContext;
 use crate::screen::{self, allowing_rule};
 use lango::app::{Failure, FailureKind};
 use lango::{ApprovalDecision, Approver, PendingCall};
-use lango_core::{ApprovalAnswer, BoxFuture, PendingApproval, PreviewLength, Text, UserId};
+use lango_core::{
+    ApprovalAnswer, BoxFuture, PendingApproval, PermissionMode, PreviewLength, Text, UserId,
+};
 use lango_engine::UpdateBacklog;
 pub(super) use plain::ask_plainly;
 pub(super) use prompt::{PromptStep, QuestionPrompt};
@@ -157,12 +159,17 @@ impl<'a> TerminalApprover<'a> {
                 {
                     return Ok(ApprovalDecision::allow());
                 }
+                let is_accepted_edit = call.is_accepted_edit();
+                if is_accepted_edit && self.context.mode.get() == PermissionMode::AcceptEdits {
+                    return Ok(ApprovalDecision::allow());
+                }
                 let can_wait = self.mode == ApprovalMode::Terminal;
                 let question = Question {
                     waiting: approval.clone(),
                     folder: self.context.folder.into(),
                     preview: call.preview(PreviewLength::Full).await,
                     subject: call.subject(),
+                    is_accepted_edit,
                     can_wait,
                     more: call.more,
                 };

@@ -325,10 +325,12 @@ impl<'a> Chat<'a> {
         };
         title("◐ lango");
         let (folder, vaults) = (self.app.folder(), Arc::clone(&self.app.vaults));
+        let permission_mode = self.app.mode.clone();
         let context = PromptContext {
             folder: &folder,
             vaults: &vaults,
             typed_command,
+            mode: &permission_mode,
         };
         let is_live = self.screen == ScreenMode::Live;
         let view = TurnScreen::new(

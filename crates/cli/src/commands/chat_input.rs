@@ -156,6 +156,11 @@ impl ChatInput {
         InputAction::None
     }
 
+    /// Returns the mode that the status line shows.
+    pub(super) fn mode(&self) -> PermissionMode {
+        self.modes.get()
+    }
+
     fn edit(&mut self, key: &Key) {
         let before = self.editor.before_cursor().len();
         if self.editor.handle(key) {

@@ -129,6 +129,7 @@ async fn turn_in(
         folder: &folder,
         vaults: &app.vaults,
         typed_command: None,
+        mode: &app.mode,
     };
     let display = presentation.display();
     let palette = display.palette();

@@ -10,12 +10,13 @@ use crate::terminal::{
     wrap_prefixed,
 };
 use lango_core::text::sanitize;
+use lango_core::{ApprovalAnswer, PermissionMode};
 use lango_engine::TurnUpdate;
 use std::io;
 use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
-/// The interval between frames of the spinner, and the shortest interval between two redraws.
+/// The time that each sign of the spinner is shown, and the shortest interval between two redraws.
 const SPINNER_INTERVAL: Duration = Duration::from_millis(100);
 const REDRAW_INTERVAL: Duration = Duration::from_millis(33);
 const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
@@ -65,7 +66,6 @@ pub(super) struct TurnScreen<'a> {
     is_suspended: bool,
     is_dirty: bool,
     last_drawn: Instant,
-    spinner: usize,
     is_stopping: bool,
 }
 
@@ -87,6 +87,8 @@ pub(super) enum ScreenAction {
     View,
     /// Write the message in the user's own editor.
     Edit,
+    /// Stop the process until the shell continues it.
+    Suspend,
 }
 
 impl<'a> TurnScreen<'a> {
@@ -122,7 +124,6 @@ impl<'a> TurnScreen<'a> {
             is_suspended: false,
             is_dirty: true,
             last_drawn: Instant::now() - REDRAW_INTERVAL,
-            spinner: 0,
             is_stopping: false,
         }
     }
@@ -201,7 +202,6 @@ impl<'a> TurnScreen<'a> {
         if !self.is_live() {
             return Ok(());
         }
-        self.spinner = self.spinner.wrapping_add(1);
         self.is_dirty = false;
         self.last_drawn = Instant::now();
         if let Some((prompt, _)) = &mut self.prompt
@@ -234,7 +234,8 @@ impl<'a> TurnScreen<'a> {
                 }
             }
             None => {
-                let spinner = SPINNER[self.spinner / 3 % SPINNER.len()];
+                let turns = self.activity.elapsed().as_millis() / SPINNER_INTERVAL.as_millis();
+                let spinner = SPINNER[turns as usize % SPINNER.len()];
                 let hint = match (self.is_stopping, self.input.is_some()) {
                     (true, _) => "stopping …",
                     (false, true) => "esc stops",
@@ -288,11 +289,21 @@ impl<'a> TurnScreen<'a> {
         let Some(input) = &mut self.input else {
             return Ok(match key {
                 Key::Ctrl('c') | Key::Escape => ScreenAction::Stop,
+                Key::Ctrl('z') => ScreenAction::Suspend,
                 _ => ScreenAction::Continue,
             });
         };
-        Ok(match input.handle(&key) {
-            InputAction::None | InputAction::Leave | InputAction::Suspend => ScreenAction::Continue,
+        let action = input.handle(&key);
+        let is_switched = key == Key::BackTab && input.mode() == PermissionMode::AcceptEdits;
+        if let (true, Some((prompt, _))) = (is_switched, &self.prompt)
+            && prompt.is_answered_by_mode()
+        {
+            self.answer_question(Reply::Answered(ApprovalAnswer::Once));
+            return Ok(ScreenAction::Continue);
+        }
+        Ok(match action {
+            InputAction::None | InputAction::Leave => ScreenAction::Continue,
+            InputAction::Suspend => ScreenAction::Suspend,
             InputAction::Submit(message) => {
                 input.queue(message);
                 ScreenAction::Continue
@@ -426,6 +437,22 @@ impl<'a> TurnScreen<'a> {
         input.edit_outside().await;
         Region::open(self.display.progress);
         *self.keys = Some(KeyReader::open()?);
+        self.is_dirty = true;
+        Ok(())
+    }
+
+    /// Stops this process until the shell continues it. Running commands of agents go on.
+    pub(super) fn suspend(&mut self) -> io::Result<()> {
+        let has_keys = self.keys.take().is_some();
+        let is_live = Region::is_open();
+        Region::close();
+        crate::terminal::suspend_process();
+        if is_live {
+            Region::open(self.display.progress);
+        }
+        if has_keys {
+            *self.keys = Some(KeyReader::open()?);
+        }
         self.is_dirty = true;
         Ok(())
     }

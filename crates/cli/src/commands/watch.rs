@@ -11,7 +11,8 @@ use lango_core::{
     ApprovalAnswer, ApprovalId, ApprovalRequest, PendingApproval, SessionId, UserInput,
 };
 use lango_engine::{
-    CancelToken, Conversation, RunnerError, TurnEnd, TurnUpdate, UpdateReceiver, turn_updates,
+    CancelToken, Conversation, ModeSwitch, RunnerError, TurnEnd, TurnUpdate, UpdateReceiver,
+    turn_updates,
 };
 use std::io::{self, ErrorKind};
 use std::ops::ControlFlow;
@@ -46,6 +47,8 @@ pub(super) struct PromptContext<'a> {
     pub vaults: &'a UserVaults,
     /// A command that the user typed and thereby approved.
     pub typed_command: Option<&'a TypedCommand>,
+    /// The user may switch to `accept-edits` while calls wait for an answer.
+    pub mode: &'a ModeSwitch,
 }
 
 /// A command that the user typed after `!`.
@@ -244,6 +247,7 @@ impl<T: Future<Output = Result<TurnEnd, RunnerError>> + Unpin> Watcher<'_, T> {
             }
             ScreenAction::View => during(&mut self.turn, &mut self.end, self.screen.view()).await,
             ScreenAction::Edit => during(&mut self.turn, &mut self.end, self.screen.edit()).await,
+            ScreenAction::Suspend => self.screen.suspend(),
         }
     }
 

@@ -6,6 +6,7 @@ use crossterm::event::{
 };
 use crossterm::terminal::{disable_raw_mode, enable_raw_mode};
 use futures_util::{FutureExt, StreamExt};
+use rustix::process::{Signal, getpid, kill_process};
 use rustix::termios::{QueueSelector, tcflush};
 use std::io;
 
@@ -62,6 +63,11 @@ impl Drop for RawMode {
         let _ = crossterm::execute!(io::stderr(), DisableBracketedPaste);
         let _ = disable_raw_mode();
     }
+}
+
+/// Stops this process until the shell continues it. The terminal must be in its normal mode.
+pub fn suspend_process() {
+    let _ = kill_process(getpid(), Signal::TSTP);
 }
 
 /// Reads keys in raw mode. Dropping it restores the terminal and leaves later input to others.

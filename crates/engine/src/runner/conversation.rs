@@ -4,6 +4,7 @@
 use super::conversation_state::{CacheState, ResumableTurn, SessionOrigin};
 use super::turn_context::TurnContext;
 use super::{AnswerInbox, InterruptedTurnPolicy, RunnerError, RunnerParts, TurnEnd};
+use crate::gate;
 use crate::history::History;
 use crate::runner::Runner;
 use crate::turn::{Turn, TurnStart};
@@ -141,6 +142,12 @@ impl Conversation {
         let agent = self.parts.tree.agent(request.agent.as_str());
         let tool = agent.and_then(|agent| agent.tool(request.tool.as_str()));
         tool.map_or(RuleSubject::default(), |tool| tool.spec.subject)
+    }
+
+    /// Whether mode `accept-edits` would run this pending call without a question.
+    pub fn is_accepted_edit(&self, waiting: &PendingApproval) -> bool {
+        let RunnerParts { tree, rules, .. } = &*self.parts;
+        gate::is_accepted_edit(tree, rules, &waiting.request)
     }
 
     /// Reads the session again, because another process may have continued it.

@@ -59,6 +59,11 @@ impl QuestionPrompt {
         true
     }
 
+    /// Whether the question is answered when the user switches to mode `accept-edits`.
+    pub(in crate::commands) fn is_answered_by_mode(&self) -> bool {
+        self.is_armed && self.question.is_accepted_edit
+    }
+
     /// Handles a key.
     pub(in crate::commands) fn handle(&mut self, key: &Key) -> PromptStep {
         if let Key::Ctrl('c') = key {
@@ -113,8 +118,8 @@ impl QuestionPrompt {
             Key::Escape => return PromptStep::Reply(Reply::Stop),
             Key::Ctrl('d') | Key::Closed => return PromptStep::Reply(Reply::Wait),
             Key::Char(letter) => letter.to_ascii_lowercase(),
-            // The mode can be switched while a question waits.
-            Key::BackTab => return PromptStep::NotMine,
+            // The mode can be switched, and the process suspended, while a question waits.
+            Key::BackTab | Key::Ctrl('z') => return PromptStep::NotMine,
             _ => return PromptStep::Handled,
         };
         if !self
@@ -197,8 +202,13 @@ impl QuestionPrompt {
                 } else {
                     ""
                 };
+                let accept = if self.question.is_accepted_edit {
+                    " · shift-tab accepts edits"
+                } else {
+                    ""
+                };
                 let hint = if self.is_armed {
-                    format!("  press a key · esc stops the turn{later}")
+                    format!("  press a key · esc stops the turn{later}{accept}")
                 } else {
                     "  keys count after a short pause".to_owned()
                 };

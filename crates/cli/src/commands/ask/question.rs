@@ -13,6 +13,8 @@ pub(in crate::commands) struct Question {
     pub(super) preview: Option<String>,
     /// What patterns for this tool are matched against.
     pub(super) subject: RuleSubject,
+    /// Whether switching to mode `accept-edits` answers the question.
+    pub(super) is_accepted_edit: bool,
     /// Whether the turn can stay pending.
     pub(super) can_wait: bool,
     /// The number of other pending requests.

@@ -5,7 +5,7 @@ use crate::commands::chat_input::InputAction;
 use crate::commands::turn_screen::title;
 use crate::screen::{self, columns};
 use crate::terminal::{
-    Key, KeyReader, LineReader, LineSource, LiveFrame, Output, Region, ScreenMode,
+    Key, KeyReader, LineReader, LineSource, LiveFrame, Output, Region, ScreenMode, suspend_process,
 };
 use lango::app::Failure;
 use lango::app::signals::{StopSignal, StopSignals};
@@ -121,8 +121,7 @@ impl Chat<'_> {
     fn suspend(&mut self) -> Result<(), Failure> {
         self.keys = None;
         Region::close();
-        let _ =
-            rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::TSTP);
+        suspend_process();
         Region::open(Output::Stdout);
         self.keys = Some(KeyReader::open()?);
         Ok(())

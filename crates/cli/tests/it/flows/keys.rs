@@ -4,8 +4,9 @@ use super::tmux::{NARROW, Tmux, WIDE};
 use super::{END_OF_TURN, SPINNER, TOKEN, words};
 use crate::lango::Lango;
 use crate::models::Provider;
-use lango_testkit::model::say;
+use lango_testkit::model::{calls, delegate_and_finish, say};
 use lango_testkit::wire_server::ScriptedAnswer;
+use serde_json::json;
 
 #[test]
 fn shift_tab_switches_the_mode_in_the_status_line() {
@@ -20,6 +21,46 @@ fn shift_tab_switches_the_mode_in_the_status_line() {
             last.starts_with(&expected)
         });
     }
+}
+
+#[test]
+fn switching_to_accept_edits_answers_pending_edits_and_no_other_question() {
+    let file = |path: &str| ("fs_write", json!({ "path": path, "content": "new\n" }));
+    let provider = Provider::new(vec![
+        delegate_and_finish("operator", "write"),
+        calls([file("a.md"), file("b.md"), file("Makefile")]),
+        say("Written."),
+    ]);
+    let lango = Lango::new();
+    let terminal = Tmux::chat(&lango, WIDE, provider.server.url());
+    terminal.say("write");
+    terminal.wait_for("press a key");
+    terminal.press(&["BTab"]);
+    let screen = terminal.wait_until("the question about the Makefile", |screen| {
+        screen.contains("└ write Makefile?") && screen.contains("press a key")
+    });
+    let exists = |path: &str| lango.workspace().join(path).exists();
+    assert!(screen.contains("mode: accept-edits"), "{screen}");
+    assert!(!exists("Makefile"), "{screen}");
+    terminal.press(&["n"]);
+    terminal.wait_for("3 model calls");
+    assert!(exists("a.md") && exists("b.md") && !exists("Makefile"));
+}
+
+#[test]
+fn a_turn_goes_on_after_ctrl_z() {
+    let provider = Provider::new(vec![ScriptedAnswer::from(say(&words(60))).paced(TOKEN)]);
+    let lango = Lango::new();
+    let terminal = Tmux::chat(&lango, WIDE, provider.server.url());
+    terminal.say("write");
+    terminal.wait_for("w5 ");
+    // tmux continues a stopped program at once, as `fg` does.
+    terminal.press(&["C-z"]);
+    let screen = terminal.wait_for(END_OF_TURN);
+    assert!(screen.contains("w60"), "{screen}");
+    assert_eq!(screen.matches("w5 ").count(), 1, "{screen}");
+    terminal.type_text("still here");
+    terminal.wait_for("> still here");
 }
 
 #[test]

@@ -167,13 +167,21 @@ impl Tmux {
     pub(super) fn exit_code(&self) -> i32 {
         let since = Instant::now();
         loop {
-            let state = self.tmux(&["display-message", "-p", "#{pane_dead} #{pane_dead_status}"]);
-            if let Some(code) = state.trim().strip_prefix("1 ") {
-                return code.parse().unwrap();
+            let format = "#{pid} #{pane_dead} #{pane_dead_status}";
+            let state = self.tmux(&["display-message", "-p", format]);
+            let words: Vec<&str> = state.split_whitespace().collect();
+            match words[..] {
+                [_, "1", code] => return code.parse().unwrap(),
+                // On a busy machine tmux can miss that the program has ended, although its terminal is closed.
+                [server, "1"] => {
+                    let server = Pid::from_raw(server.parse().unwrap()).unwrap();
+                    kill_process(server, Signal::CHILD).unwrap();
+                }
+                _ => {}
             }
             assert!(
                 since.elapsed() < TIMEOUT,
-                "the program does not end{}",
+                "the program does not end (`{format}` is `{state}`){}",
                 self.framed(&self.screen())
             );
             thread::sleep(POLL_INTERVAL);

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::highlight::{Highlighter, LineState};
 use super::page::Page;
+use super::source::line_end;
 use super::styled_text::{TextAttribute, TextAttributes};
 use super::wrap::Span;
 
@@ -32,6 +33,25 @@ impl CodeLine {
         let before = source.get(self.offset..offset).unwrap_or("");
         self.highlighter.map_or(self.state, |highlighter| {
             highlighter.state_after(before, self.state)
+        })
+    }
+
+    /// Returns whether the line looks the same if it is cut at this offset of the source. It does not if a short token
+    /// is cut, such as the start of a comment.
+    pub(crate) fn can_be_cut_at(self, offset: usize, source: &str) -> bool {
+        let (Some(highlighter), Some(rest)) = (self.highlighter, source.get(offset..)) else {
+            return true;
+        };
+        let rest = &rest[..line_end(rest, 0)];
+        let before = source.get(self.offset..offset).unwrap_or("");
+        let (whole, _) = highlighter.colour(&format!("{before}{rest}"), self.state);
+        let (cut, _) = highlighter.colour(rest, self.state_at(offset, source));
+        cut.iter().all(|(part, attributes)| {
+            let (start, end) = (part.start + before.len(), part.end + before.len());
+            let mut same_place = whole
+                .iter()
+                .filter(|(part, _)| part.start < end && start < part.end);
+            same_place.all(|(_, other)| other == attributes)
         })
     }
 }

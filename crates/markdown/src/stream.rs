@@ -11,7 +11,7 @@ mod live_text;
 use pulldown_cmark::{CodeBlockKind, Event, Tag};
 use std::borrow::Cow;
 
-use super::page::Row;
+use super::page::{CodeRow, Row};
 use super::render::{MIN_WIDTH, Style, wrap_source_line};
 use super::renderer::{Continuation, Rendered, render_rows};
 use super::source::{escape_definitions, parser};
@@ -158,7 +158,13 @@ impl Stream {
         let visible = complete_markers(&self.open);
         let rendered = self.render(&visible);
         let surplus = rendered.rows.len().saturating_sub(self.live_rows);
-        let can_cut = |row: &Row| row.position.is_some_and(|position| position.is_exact);
+        let can_cut = |row: &Row| {
+            row.position.is_some_and(|position| {
+                let is_code_kept =
+                    |code: CodeRow| code.line.can_be_cut_at(position.offset, &visible);
+                position.is_exact && row.code.is_none_or(is_code_kept)
+            })
+        };
         let rows = rendered.rows.iter().enumerate();
         let mut cuts = rows.filter(|(index, row)| *index > 0 && can_cut(row));
         let cut = match surplus {

@@ -31,6 +31,15 @@ pub(super) fn continue_at(
     offset: usize,
     before: &Continuation,
 ) -> (String, Continuation) {
+    if offset == 0 {
+        // Only a gap above the source is cut off.
+        let continuation = Continuation {
+            opening: before.opening,
+            numbers: before.numbers.clone(),
+            ..Continuation::default()
+        };
+        return (String::new(), continuation);
+    }
     let at_cut = find_open_tags(source, offset, before);
     let mut opening = Opening::default();
     let mut numbers = Vec::new();

@@ -150,7 +150,9 @@ impl Turns {
     async fn give(&self, waiting: &PendingApproval, answer: &ApprovalAnswer) -> Result<bool> {
         let answers = self.registry.answers_of(&waiting.session, &waiting.turn);
         match answers {
-            Some(answers) => Ok(answers.give(&waiting.request.id, answer).await?),
+            Some(answers) => Ok(answers
+                .give(&waiting.request.id, answer, AnswerSource::Person)
+                .await?),
             None => Ok(false),
         }
     }

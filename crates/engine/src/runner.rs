@@ -27,6 +27,7 @@ mod turn_status;
 mod undo;
 mod updates;
 
+use crate::gate;
 use crate::turn::failure_notice;
 pub use answer_inbox::AnswerInbox;
 pub use cancel_token::CancelToken;
@@ -35,8 +36,8 @@ use commit::{append, append_first, append_last};
 pub use conversation::Conversation;
 use lango_core::{
     AgentName, ApprovalId, AttachedFile, Attachment, CallId, Event, EventBatch, EventBody, FrameId,
-    Outcome, PendingApproval, PreviewLength, SessionId, StoreError, Text, Trust, TurnId, Usage,
-    UserId,
+    Outcome, PendingApproval, PreviewLength, RuleSubject, SessionId, StoreError, Text, Trust,
+    TurnId, Usage, UserId,
 };
 pub use model_request::{ModelCall, RecomputeError};
 pub use parts::RunnerParts;
@@ -284,6 +285,20 @@ impl Runner {
         length: PreviewLength,
     ) -> Option<String> {
         self.parts.gate.preview(&waiting.request, length).await
+    }
+
+    /// Returns what the patterns of rules and grants match for a pending call.
+    pub fn subject_of(&self, waiting: &PendingApproval) -> RuleSubject {
+        let request = &waiting.request;
+        let agent = self.parts.tree.agent(request.agent.as_str());
+        let tool = agent.and_then(|agent| agent.tool(request.tool.as_str()));
+        tool.map_or(RuleSubject::default(), |tool| tool.spec.subject)
+    }
+
+    /// Whether mode `accept-edits` would run this pending call without a question.
+    pub fn is_accepted_edit(&self, waiting: &PendingApproval) -> bool {
+        let RunnerParts { tree, rules, .. } = &*self.parts;
+        gate::is_accepted_edit(tree, rules, &waiting.request)
     }
 
     /// Stores a user's files for a later message, and returns their references in the same order. If one cannot be

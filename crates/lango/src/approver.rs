@@ -4,14 +4,14 @@ use lango_core::{
     AnswerSource, ApprovalAnswer, BoxFuture, PendingApproval, PreviewLength, RuleSubject, Text,
     UserId,
 };
-use lango_engine::Conversation;
+use lango_engine::Runner;
 use std::sync::Arc;
 
 /// Decides about calls that need approval: a user interface, or a policy in code.
 ///
-/// The turn waits meanwhile, and its state is stored: if the process ends, the question is asked again. The future of a
-/// decision is dropped if the turn is cancelled, or if another process answers the request; what it shows must disappear
-/// with it.
+/// The agent that made the call waits meanwhile, and others go on. The state of the turn is stored: if the process ends,
+/// the question is asked again. The future of a decision is dropped if the turn is cancelled, or if another process
+/// answers the request; what it shows must disappear with it.
 pub trait Approver: Send + Sync {
     /// Decides whether a call may run.
     fn approve<'a>(&'a self, call: PendingCall<'a>) -> BoxFuture<'a, ApprovalDecision>;
@@ -35,28 +35,29 @@ pub struct PendingCall<'a> {
     pub approval: &'a PendingApproval,
     /// How many more calls of the turn wait.
     pub more: usize,
-    pub(crate) conversation: &'a Conversation,
+    pub(crate) runner: &'a Runner,
+    pub(crate) user: &'a UserId,
 }
 
 impl PendingCall<'_> {
     /// Returns what the call would change, as described by its tool; `None` if the tool has no preview.
     pub async fn preview(&self, length: PreviewLength) -> Option<String> {
-        self.conversation.preview(self.approval, length).await
+        self.runner.preview(self.approval, length).await
     }
 
     /// Returns the owner of the session.
     pub fn user(&self) -> &UserId {
-        self.conversation.user()
+        self.user
     }
 
     /// Returns what patterns of rules and grants match for this call.
     pub fn subject(&self) -> RuleSubject {
-        self.conversation.subject_of(self.approval)
+        self.runner.subject_of(self.approval)
     }
 
     /// Whether mode `accept-edits` would run the call without asking.
     pub fn is_accepted_edit(&self) -> bool {
-        self.conversation.is_accepted_edit(self.approval)
+        self.runner.is_accepted_edit(self.approval)
     }
 }
 

@@ -168,6 +168,7 @@ mod connect;
 mod error;
 mod event_log;
 mod lango;
+mod questions;
 mod replay;
 mod session;
 mod tool;

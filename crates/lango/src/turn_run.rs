@@ -1,6 +1,7 @@
 //! Runs a turn and asks an approver until the turn ends or has to wait.
 
-use crate::approver::{Approver, NoAnswer, PendingCall};
+use crate::approver::{Approver, NoAnswer};
+use crate::questions::Questions;
 use lango_core::{AnswerSource, ApprovalAnswer, ApprovalId, PendingApproval, UserInput};
 use lango_engine::{
     CancelToken, Conversation, RunnerError, TurnEnd, TurnStatus, TurnUpdate, UpdateSender,
@@ -51,54 +52,69 @@ impl TurnRun<'_> {
             TurnAction::Ask(message) => Some(message.clone()),
             TurnAction::Answer(..) | TurnAction::Resume => None,
         };
-        let end = match (self.begin(action).await, message) {
+        let mut questions = Questions::new(self.approver, self.cancel, self.conversation);
+        let end = match (self.begin(action, &mut questions).await, message) {
             // The earlier turn was interrupted and cannot go on without an answer.
             (Err(error @ RunnerError::ApprovalPending { .. }), Some(message)) => {
                 let earlier = TurnEnd::Waiting(self.conversation.waiting().to_vec());
-                match self.settle(earlier).await? {
-                    TurnEnd::Finished(_) => self.begin(TurnAction::Ask(message)).await?,
+                match self.settle(earlier, &mut questions).await? {
+                    TurnEnd::Finished(_) => {
+                        self.begin(TurnAction::Ask(message), &mut questions).await?
+                    }
                     TurnEnd::Waiting(_) => return Err(error),
                 }
             }
             (end, _) => end?,
         };
-        self.settle(end).await
+        self.settle(end, &mut questions).await
     }
 
     /// Asks the approver until the turn ends, or the approver defers.
-    async fn settle(&mut self, mut end: TurnEnd) -> Result<TurnEnd, RunnerError> {
+    async fn settle(
+        &mut self,
+        mut end: TurnEnd,
+        questions: &mut Questions<'_>,
+    ) -> Result<TurnEnd, RunnerError> {
         while let TurnEnd::Waiting(waiting) = &end {
-            let Some(first) = waiting.first() else {
+            let Some(first) = questions.next_of(waiting) else {
                 break;
             };
-            end = match self.decide(first, waiting.len() - 1).await {
-                Ok((answer, by)) => self.answer(first, answer, by).await?,
+            end = match self.decide(first, waiting.len() - 1, questions).await {
+                Ok((answer, by)) => self.answer(first, answer, by, questions).await?,
                 Err(NoAnswer::Cancel) => self.conversation.cancel_waiting(self.updates).await?,
                 Err(NoAnswer::Defer) => break,
                 Err(NoAnswer::Elsewhere) => {
                     let next_seq = self.conversation.next_seq();
-                    self.follow(first, next_seq).await?
+                    self.follow(first, next_seq, questions).await?
                 }
             };
         }
         Ok(end)
     }
 
-    async fn begin(&mut self, action: TurnAction) -> Result<TurnEnd, RunnerError> {
+    async fn begin(
+        &mut self,
+        action: TurnAction,
+        questions: &mut Questions<'_>,
+    ) -> Result<TurnEnd, RunnerError> {
         let (conversation, cancel, updates) = (&mut *self.conversation, self.cancel, self.updates);
         match action {
-            TurnAction::Ask(message) => conversation.turn(message, cancel, updates).await,
+            TurnAction::Ask(message) => {
+                let turn = conversation.turn(message, cancel, updates);
+                questions.during(turn).await
+            }
             TurnAction::Answer(request, answer) => {
                 let by = AnswerSource::Person;
                 let answered = conversation.answer(&request, answer, by, cancel, updates);
-                answered.await
+                questions.during(answered).await
             }
             TurnAction::Resume => {
                 conversation.refresh().await?;
                 if !conversation.is_interrupted() {
                     return Ok(TurnEnd::Waiting(conversation.waiting().to_vec()));
                 }
-                let resumed = conversation.resume(cancel, updates).await?;
+                let resumed = conversation.resume(cancel, updates);
+                let resumed = questions.during(resumed).await?;
                 // Another process has finished the turn: nothing is left to do, and nothing is pending.
                 Ok(resumed.unwrap_or_else(|| TurnEnd::Waiting(Vec::new())))
             }
@@ -110,17 +126,12 @@ impl TurnRun<'_> {
         &self,
         approval: &PendingApproval,
         more: usize,
+        questions: &mut Questions<'_>,
     ) -> Result<(ApprovalAnswer, AnswerSource), NoAnswer> {
-        let call = self.pending_call(approval, more);
-        let decision = if approval.request.question.is_permission() {
-            self.approver.approve(call)
-        } else {
-            self.approver.reconcile(call)
-        };
         tokio::select! {
             biased;
             () = self.cancel.cancelled() => Err(NoAnswer::Cancel),
-            decision = decision => decision.into_answer(),
+            decision = questions.decide(approval, more) => decision,
             () = self.answered_elsewhere(approval) => Err(NoAnswer::Elsewhere),
         }
     }
@@ -157,6 +168,7 @@ impl TurnRun<'_> {
         approval: &PendingApproval,
         answer: ApprovalAnswer,
         by: AnswerSource,
+        questions: &mut Questions<'_>,
     ) -> Result<TurnEnd, RunnerError> {
         let request = &approval.request.id;
         let next_seq = self.conversation.next_seq();
@@ -166,17 +178,9 @@ impl TurnRun<'_> {
             let (cancel, updates) = (self.cancel, self.updates);
             let conversation = &mut *self.conversation;
             let answered = conversation.answer(request, answer, by, cancel, updates);
-            return answered.await;
+            return questions.during(answered).await;
         }
-        self.follow(approval, next_seq).await
-    }
-
-    fn pending_call<'a>(&'a self, approval: &'a PendingApproval, more: usize) -> PendingCall<'a> {
-        PendingCall {
-            approval,
-            more,
-            conversation: self.conversation,
-        }
+        self.follow(approval, next_seq, questions).await
     }
 
     /// Follows a turn that another process has continued after it answered a request, until the turn has ended or waits
@@ -185,9 +189,9 @@ impl TurnRun<'_> {
         &mut self,
         approval: &PendingApproval,
         mut next_seq: u64,
+        questions: &mut Questions<'_>,
     ) -> Result<TurnEnd, RunnerError> {
-        self.approver
-            .answered_elsewhere(self.pending_call(approval, 0));
+        self.approver.answered_elsewhere(questions.call(approval));
         let end = loop {
             // Read before the events, so that all events up to the end are published.
             let status = self.conversation.turn_status(&approval.turn).await?;

@@ -309,7 +309,10 @@ async fn answer_and_resume(
     let runner = app.runner(sessions, &choice.model)?;
     let mut conversation = open_session(&runner, waiting.session.clone()).await?;
     if !presentation.quiet {
-        let preview = conversation.preview(waiting, PreviewLength::Full).await;
+        let preview = conversation
+            .runner()
+            .preview(waiting, PreviewLength::Full)
+            .await;
         let shown = RequestDetail::Preview(preview.as_deref());
         screen::say(&request(waiting, shown, 0, screen::columns()));
     }

@@ -1,18 +1,21 @@
-//! Answers to requests of a running turn: while one agent waits for an approval, others may still run.
+//! Requests of a running turn and their answers: while one agent waits for an approval, others may still run.
 //!
 //! A parked turn accepts no answers here; [`Conversation::answer`] continues it.
 
 use super::{Conversation, RunnerError};
-use lango_core::{ApprovalAnswer, ApprovalId};
+use crate::turn::Turn;
+use lango_core::{AnswerSource, ApprovalAnswer, ApprovalId, PendingApproval};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use tokio::sync::{Notify, oneshot};
+use tokio::sync::{Notify, oneshot, watch};
 
 /// The inbox of a conversation for answers to approval requests.
 #[derive(Debug, Default)]
 pub struct AnswerInbox {
     inbox: Mutex<Inbox>,
     arrived: Notify,
+    /// The requests of the turn that have no answer yet.
+    waiting: watch::Sender<Vec<PendingApproval>>,
 }
 
 #[derive(Debug, Default)]
@@ -26,6 +29,7 @@ struct Inbox {
 pub(super) struct PendingAnswer {
     pub request: ApprovalId,
     pub answer: ApprovalAnswer,
+    pub by: AnswerSource,
     pub reply: oneshot::Sender<Result<(), RunnerError>>,
 }
 
@@ -36,6 +40,7 @@ impl AnswerInbox {
         &self,
         request: &ApprovalId,
         answer: &ApprovalAnswer,
+        by: AnswerSource,
     ) -> Result<bool, RunnerError> {
         let (reply, result) = oneshot::channel();
         {
@@ -46,19 +51,54 @@ impl AnswerInbox {
             inbox.given.push_back(PendingAnswer {
                 request: request.clone(),
                 answer: answer.clone(),
+                by,
                 reply,
             });
         }
         self.arrived.notify_one();
         match result.await {
-            Ok(result) => result.map(|()| true),
+            Ok(result) => {
+                // Before the turn says so itself, so that the request is not found again.
+                self.waiting.send_modify(|waiting| {
+                    waiting.retain(|waiting| waiting.request.id != *request);
+                });
+                result.map(|()| true)
+            }
             // The turn ended before it processed the answer.
             Err(_) => Ok(false),
         }
     }
 
+    /// Waits for a request that has no answer yet and is none of these. Returns it with the number of others.
+    pub async fn next_request(&self, except: &[ApprovalId]) -> (PendingApproval, usize) {
+        let mut waiting = self.waiting.subscribe();
+        loop {
+            {
+                let waiting = waiting.borrow_and_update();
+                let is_new = |waiting: &&PendingApproval| !except.contains(&waiting.request.id);
+                let mut new = waiting.iter().filter(is_new);
+                if let Some(first) = new.next() {
+                    return (first.clone(), new.count());
+                }
+            }
+            // The sender is a field of this, so it cannot be closed.
+            let _ = waiting.changed().await;
+        }
+    }
+
+    /// Waits until a request of the running turn is answered or no longer needs an answer.
+    pub async fn settled(&self, request: &ApprovalId) {
+        let mut waiting = self.waiting.subscribe();
+        let is_settled = |waiting: &Vec<PendingApproval>| {
+            let mut ids = waiting.iter().map(|waiting| &waiting.request.id);
+            !ids.any(|id| id == request)
+        };
+        let _ = waiting.wait_for(is_settled).await;
+    }
+
     /// Accepts answers until the returned guard is dropped.
     pub(super) fn listen(&self) -> AnswerListener<'_> {
+        self.waiting.send_replace(Vec::new());
         self.lock().is_open = true;
         AnswerListener(self)
     }
@@ -85,6 +125,19 @@ impl AnswerListener<'_> {
                 return given;
             }
             self.0.arrived.notified().await;
+        }
+    }
+
+    /// Publishes the requests that have no answer. They stay published when the turn parks, so that whoever decides
+    /// about one of them can go on.
+    pub(crate) fn publish(&self, turn: &Turn) {
+        if turn.has_requests() || !self.0.waiting.borrow().is_empty() {
+            let now = turn.waiting();
+            self.0.waiting.send_if_modified(|waiting| {
+                let is_changed = *waiting != now;
+                *waiting = now;
+                is_changed
+            });
         }
     }
 

@@ -4,13 +4,12 @@
 use super::conversation_state::{CacheState, ResumableTurn, SessionOrigin};
 use super::turn_context::TurnContext;
 use super::{AnswerInbox, InterruptedTurnPolicy, RunnerError, RunnerParts, TurnEnd};
-use crate::gate;
 use crate::history::History;
 use crate::runner::Runner;
 use crate::turn::{Turn, TurnStart};
 use lango_core::{
-    BusyPolicy, Event, EventBody, EventRange, NewSession, PendingApproval, PreviewLength,
-    RuleSubject, SessionId, StoreError, Text, TurnId, UserId,
+    BusyPolicy, Event, EventBody, EventRange, NewSession, PendingApproval, SessionId, StoreError,
+    Text, TurnId, UserId,
 };
 use std::sync::Arc;
 
@@ -127,27 +126,12 @@ impl Conversation {
         self.unfinished.as_ref().is_some_and(|last| !last.is_parked)
     }
 
-    /// Returns what a pending call would change, as described by its tool.
-    pub async fn preview(
-        &self,
-        waiting: &PendingApproval,
-        length: PreviewLength,
-    ) -> Option<String> {
-        self.parts.gate.preview(&waiting.request, length).await
-    }
-
-    /// Returns what the patterns of rules and grants match for a pending call.
-    pub fn subject_of(&self, waiting: &PendingApproval) -> RuleSubject {
-        let request = &waiting.request;
-        let agent = self.parts.tree.agent(request.agent.as_str());
-        let tool = agent.and_then(|agent| agent.tool(request.tool.as_str()));
-        tool.map_or(RuleSubject::default(), |tool| tool.spec.subject)
-    }
-
-    /// Whether mode `accept-edits` would run this pending call without a question.
-    pub fn is_accepted_edit(&self, waiting: &PendingApproval) -> bool {
-        let RunnerParts { tree, rules, .. } = &*self.parts;
-        gate::is_accepted_edit(tree, rules, &waiting.request)
+    /// Returns the runner that the next turn uses.
+    pub fn runner(&self) -> Runner {
+        Runner {
+            parts: Arc::clone(&self.parts),
+            interrupted: self.interrupted,
+        }
     }
 
     /// Reads the session again, because another process may have continued it.

@@ -9,7 +9,7 @@ use super::{
     Runner, RunnerError, TurnEnd, TurnReport, append, append_last, grants, remote, report, step,
 };
 use crate::turn::{StepKey, Turn, TurnInput, TurnStep};
-use lango_core::{AnswerSource, Effect, Event, EventBatch};
+use lango_core::{Effect, Event, EventBatch};
 use std::collections::HashSet;
 use std::time::Duration;
 
@@ -66,6 +66,7 @@ impl Conversation {
                     running_steps.push(step::perform(parts, turn, user, step, context, progress));
                 }
             }
+            answers.publish(turn);
             let has_stopped =
                 running_steps.is_empty() && turn.is_parked() && !cancel.is_cancelled();
             if has_stopped && answers.close_if_empty() {
@@ -159,7 +160,7 @@ fn check_answer(turn: &Turn, given: &PendingAnswer) -> Result<TurnInput, RunnerE
     Ok(TurnInput::Answered {
         request,
         answer: given.answer.clone(),
-        by: AnswerSource::Person,
+        by: given.by.clone(),
     })
 }
 

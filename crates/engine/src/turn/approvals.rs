@@ -39,6 +39,11 @@ impl Turn {
         self.state.is_parked()
     }
 
+    /// Whether a request has no answer yet.
+    pub(crate) fn has_requests(&self) -> bool {
+        self.state.pending_approvals > 0
+    }
+
     /// Asks the user for approval of a call.
     pub(super) fn request_approval(
         &mut self,

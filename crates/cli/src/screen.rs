@@ -97,9 +97,9 @@ pub fn rows() -> usize {
     size.map_or(24, |size| usize::from(size.ws_row.max(10)))
 }
 
-/// Describes the outcome of a turn if it did not end well, and its cost.
+/// Describes the outcome of a turn if it did not end well, and its cost. The header of the chat says what the demo is.
 pub fn footer(report: &TurnReport, model: &str, elapsed: Duration) -> String {
-    let line = totals(report, model, elapsed, DemoNote::Shown);
+    let line = totals(report, model, elapsed, DemoNote::Omitted);
     match ending(&report.outcome) {
         Some(ending) => format!("{ending}\n{line}"),
         None => line,

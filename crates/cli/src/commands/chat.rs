@@ -12,7 +12,7 @@ use super::ask::ApprovalMode;
 use super::chat_input::ChatInput;
 use super::present::describe_pending;
 use super::resume::{last_session_here, print_recap};
-use super::turn_screen::{TurnDisplay, TurnScreen, title};
+use super::turn_screen::{ActivityDetail, TurnDisplay, TurnScreen, title};
 use super::watch::{PromptContext, TurnRequest, TypedCommand, watch};
 use crate::exit::Exit;
 use crate::screen::{self, Activity, footer};
@@ -26,6 +26,7 @@ use lango_core::{Model, Outcome, PermissionMode, SessionId, UserInput};
 use lango_engine::{Conversation, RunnerError, TurnEnd};
 use slash::SlashCommand;
 use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 use typed_command::{COMMAND_TOOL, CommandModel};
@@ -116,6 +117,8 @@ struct Chat<'a> {
     lines: Option<LineReader>,
     /// Whether a turn of this chat has run.
     has_run: bool,
+    /// When the user last pressed Ctrl-C at an empty prompt.
+    last_interrupt: Option<Instant>,
 }
 
 impl<'a> Chat<'a> {
@@ -147,6 +150,7 @@ impl<'a> Chat<'a> {
             input,
             lines: None,
             has_run: false,
+            last_interrupt: None,
         }
     }
 
@@ -192,6 +196,7 @@ impl<'a> Chat<'a> {
             }
             match SlashCommand::parse(&message) {
                 Some(Ok((SlashCommand::Quit, _))) => return Ok(()),
+                None if matches!(message.trim(), "exit" | "quit") => return Ok(()),
                 Some(Ok((command, argument))) => {
                     if let Err(failure) = self.perform(command, argument).await {
                         screen::say(&format!("error: {failure}"));
@@ -214,7 +219,12 @@ impl<'a> Chat<'a> {
         if let Some(command) = message.trim().strip_prefix('!')
             && std::io::stdin().is_terminal()
         {
-            return self.run_command(command.trim()).await;
+            return match command.trim() {
+                "" => Ok(screen::print(
+                    "type a command after `!`, for example: !git status",
+                )?),
+                command => self.run_command(command).await,
+            };
         }
         match self.question(message) {
             Ok(question) => self.run_turn(TurnRequest::Question(&question), None).await,
@@ -261,7 +271,17 @@ impl<'a> Chat<'a> {
             return Ok(UserInput::from_pipe(message, 0));
         }
         let mut question = UserInput::from(message);
-        let mentioned = mentioned_files(message).into_iter().map(Into::into);
+        // A pasted text may mention any file.
+        let (mentioned, outside): (Vec<PathBuf>, Vec<PathBuf>) = mentioned_files(message)
+            .into_iter()
+            .map(PathBuf::from)
+            .partition(|path| self.is_in_workspace(path));
+        for path in outside {
+            let path = path.display();
+            screen::say(&format!(
+                "not attached, because it is outside of this folder: {path} (/attach {path})"
+            ));
+        }
         let files: Vec<_> = self
             .input
             .attachments
@@ -272,6 +292,12 @@ impl<'a> Chat<'a> {
         question.files = read_files(&files)?;
         self.input.attachments.clear();
         Ok(question)
+    }
+
+    fn is_in_workspace(&self, path: &Path) -> bool {
+        let workspace = self.app.workspace.path().canonicalize();
+        let file = path.canonicalize();
+        workspace.is_ok_and(|workspace| file.is_ok_and(|file| file.starts_with(workspace)))
     }
 
     /// Resumes an interrupted turn and asks for pending approvals. The session cannot start another turn before that.
@@ -322,6 +348,11 @@ impl<'a> Chat<'a> {
             prints_events: false,
             streams_answer: true,
             opening: None,
+            detail: if typed_command.is_some() {
+                ActivityDetail::Calls
+            } else {
+                ActivityDetail::Everything
+            },
         };
         title("◐ lango");
         let (folder, vaults) = (self.app.folder(), Arc::clone(&self.app.vaults));
@@ -352,6 +383,10 @@ impl<'a> Chat<'a> {
         };
         if report.outcome == Outcome::Cancelled {
             self.input.return_queued();
+        }
+        // A command of the user costs nothing, and its line says how it ended.
+        if typed_command.is_some() && matches!(report.outcome, Outcome::Answered { .. }) {
+            return Ok(());
         }
         let model = self.model.name();
         let model = report.model.as_deref().unwrap_or(model);

@@ -156,6 +156,11 @@ impl ChatInput {
         InputAction::None
     }
 
+    /// Whether the user has typed nothing, and no message waits.
+    pub(super) fn is_empty(&self) -> bool {
+        self.editor.is_empty() && self.queued.is_empty() && self.search.is_none()
+    }
+
     /// Returns the mode that the status line shows.
     pub(super) fn mode(&self) -> PermissionMode {
         self.modes.get()
@@ -229,9 +234,11 @@ impl ChatInput {
         let before = self.editor.before_cursor();
         if before.starts_with('/') && !before.contains(char::is_whitespace) {
             let matching = SlashCommand::all().filter(|command| command.name().starts_with(before));
-            let rows: Vec<_> = matching
+            let mut rows: Vec<_> = matching
                 .map(|command| (command.name().to_owned(), command.summary()))
                 .collect();
+            // `/mode` is also the start of `/model`.
+            rows.sort_by_key(|(name, _)| name != before);
             return (!rows.is_empty()).then_some(Menu {
                 replaced: before.len(),
                 rows,
@@ -282,8 +289,18 @@ impl ChatInput {
 
     /// Adds the messages that wait, the input with its menu, and the status line.
     pub(super) fn push_rows(&mut self, frame: &mut LiveFrame, columns: usize, palette: &Palette) {
-        for message in &self.queued {
-            let line = format!("queued: {}", crate::screen::one_line(message, 200));
+        let last = self.queued.len().saturating_sub(1);
+        for (index, message) in self.queued.iter().enumerate() {
+            let hint = if index == last {
+                " · ↑ takes it back"
+            } else {
+                ""
+            };
+            let room = columns.saturating_sub("queued: ".len() + hint.chars().count());
+            let line = format!(
+                "queued: {}{hint}",
+                crate::screen::one_line(message, room.max(10))
+            );
             frame.rows.push(palette.dim(&fit(&line, columns)));
         }
         for file in &self.attachments {
@@ -300,14 +317,24 @@ impl ChatInput {
             frame.rows.push(format!("{label}  {}", palette.dim(&found)));
             frame.cursor = Some((first, label.chars().count()));
         } else {
-            let (rows, (row, column)) = self.editor.rows(columns.saturating_sub(3), MAX_INPUT_ROWS);
-            for (index, text) in rows.iter().enumerate() {
-                let mark = if index == 0 { "> " } else { "  " };
+            let shown = self.editor.rows(columns.saturating_sub(3), MAX_INPUT_ROWS);
+            let (row, column) = shown.cursor;
+            for (index, text) in shown.rows.iter().enumerate() {
+                let mark = match index {
+                    0 if shown.has_more_above => "… ",
+                    0 => "> ",
+                    _ => "  ",
+                };
                 frame.rows.push(format!("{}{text}", palette.bold(mark)));
             }
             frame.cursor = Some((first + row, column + 2));
         }
         self.push_menu(frame, columns, palette);
+        self.push_status(frame, columns, palette);
+    }
+
+    /// Adds the status line, or the notice in its place.
+    pub(super) fn push_status(&self, frame: &mut LiveFrame, columns: usize, palette: &Palette) {
         let status = match &self.notice {
             Some(notice) => notice.clone(),
             None => format!("{} · {}", mode_text(self.modes.get()), self.status),

@@ -1,7 +1,7 @@
 //! The output of commands that run a turn: the answer on stdout in the requested format, everything else on stderr,
 //! and the exit code.
 
-use super::turn_screen::TurnDisplay;
+use super::turn_screen::{ActivityDetail, TurnDisplay};
 use super::watch::WatchedTurn;
 use crate::exit::Exit;
 use crate::screen::{self, DemoNote, Layout, allowing_rule, ending, subject_line, totals};
@@ -50,6 +50,7 @@ impl Presentation {
             prints_events: self.jsonl,
             streams_answer,
             opening: self.demo_notice,
+            detail: ActivityDetail::Everything,
         }
     }
 

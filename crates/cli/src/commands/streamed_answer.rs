@@ -12,6 +12,8 @@ pub(super) struct StreamedAnswer {
     live_rows: usize,
     stream: Stream,
     written: String,
+    /// Whether the draft turned out not to be the answer.
+    is_withdrawn: bool,
     /// Whether a line of this draft was printed.
     has_printed: bool,
 }
@@ -24,11 +26,15 @@ impl StreamedAnswer {
             live_rows,
             stream: Stream::new(style, width, live_rows),
             written: String::new(),
+            is_withdrawn: false,
             has_printed: false,
         }
     }
 
     pub(super) fn push(&mut self, text: &str) -> io::Result<()> {
+        if self.is_withdrawn {
+            self.discard()?;
+        }
         self.written.push_str(text);
         let settled = self.stream.push(text);
         self.print(&settled)
@@ -36,6 +42,9 @@ impl StreamedAnswer {
 
     /// Returns the rows of the part that may still change.
     pub(super) fn live_rows(&mut self) -> Vec<String> {
+        if self.is_withdrawn {
+            return Vec::new();
+        }
         let mut rows = self.stream.live();
         if !rows.is_empty() && !self.has_printed {
             rows.insert(0, String::new());
@@ -53,18 +62,31 @@ impl StreamedAnswer {
         if self.written.is_empty() {
             Ok(())
         } else {
-            self.withdraw()
+            self.discard()
         }
     }
 
-    /// Removes the draft. Lines that were already printed are marked as withdrawn.
-    pub(super) fn withdraw(&mut self) -> io::Result<()> {
-        self.stream = Stream::new(self.style, self.width, self.live_rows);
-        self.written.clear();
-        if std::mem::take(&mut self.has_printed) {
-            screen::write_line("  (the text above was a draft and has been withdrawn)")?;
+    /// Hides the draft, because it is not the answer. It may still be what an agent said before its calls.
+    pub(super) fn withdraw(&mut self) {
+        self.is_withdrawn = true;
+    }
+
+    /// Shows what an agent said before its calls: the draft, if it is the same text.
+    pub(super) fn said(&mut self, text: &str) -> io::Result<()> {
+        if self.written.trim() != text.trim() {
+            self.interrupt()?;
+            self.push(text)?;
         }
-        Ok(())
+        self.complete()
+    }
+
+    /// Leaves what was written so far on the screen, because the turn was stopped.
+    pub(super) fn stop(&mut self) -> io::Result<()> {
+        if self.written.is_empty() || self.is_withdrawn {
+            return self.interrupt();
+        }
+        self.complete()?;
+        screen::write_line("  (stopped here)")
     }
 
     /// Completes the output: a draft that equals the answer is finished; otherwise the draft is withdrawn and the
@@ -78,12 +100,30 @@ impl StreamedAnswer {
             }
             None => return self.interrupt(),
         }
-        let fresh = Stream::new(self.style, self.width, self.live_rows);
-        let rest = std::mem::replace(&mut self.stream, fresh).finish();
-        self.written.clear();
+        self.complete()
+    }
+
+    fn complete(&mut self) -> io::Result<()> {
+        let rest = self.start_again().finish();
         self.print(&rest)?;
         self.has_printed = false;
         Ok(())
+    }
+
+    /// Removes the draft. Lines that were already printed are marked as withdrawn.
+    fn discard(&mut self) -> io::Result<()> {
+        self.start_again();
+        if std::mem::take(&mut self.has_printed) {
+            screen::write_line("  (the text above was a draft and has been withdrawn)")?;
+        }
+        Ok(())
+    }
+
+    fn start_again(&mut self) -> Stream {
+        self.written.clear();
+        self.is_withdrawn = false;
+        let fresh = Stream::new(self.style, self.width, self.live_rows);
+        std::mem::replace(&mut self.stream, fresh)
     }
 
     fn print(&mut self, lines: &[String]) -> io::Result<()> {

@@ -1,16 +1,17 @@
 //! Shows a turn: lines for what has happened, and on a live screen what is running, the growing answer, the pending
 //! question, and the message that the user types meanwhile.
 
-use super::ask::{PromptStep, Question, QuestionPrompt, Reply, ask_plainly};
+mod question;
+
+use super::ask::{PromptStep, QuestionPrompt, Reply};
 use super::chat_input::{ChatInput, InputAction};
 use super::streamed_answer::StreamedAnswer;
 use crate::screen::{self, Activity, Layout, columns, rows};
 use crate::terminal::{
-    Key, KeyReader, LineReader, LineSource, LiveFrame, Output, Palette, Region, ScreenMode, page,
-    wrap_prefixed,
+    Key, KeyReader, LineReader, LiveFrame, Output, Palette, Region, ScreenMode, wrap_prefixed,
 };
 use lango_core::text::sanitize;
-use lango_core::{ApprovalAnswer, PermissionMode};
+use lango_core::{ApprovalAnswer, Event, EventBody, PermissionMode};
 use lango_engine::TurnUpdate;
 use std::io;
 use std::time::{Duration, Instant};
@@ -38,6 +39,15 @@ pub(super) struct TurnDisplay {
     pub streams_answer: bool,
     /// A line to print when the turn has started.
     pub opening: Option<&'static str>,
+    pub detail: ActivityDetail,
+}
+
+/// Which lines of a turn are printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ActivityDetail {
+    Everything,
+    /// Only the calls: the user made them, and no agent decided anything.
+    Calls,
 }
 
 impl TurnDisplay {
@@ -141,14 +151,31 @@ impl<'a> TurnScreen<'a> {
         }
         match (&update, &mut self.answer) {
             (TurnUpdate::Draft { text, .. }, Some(answer)) => return answer.push(text),
-            (TurnUpdate::DraftWithdrawn, Some(answer)) => return answer.withdraw(),
+            (TurnUpdate::DraftWithdrawn, Some(answer)) => {
+                answer.withdraw();
+                return Ok(());
+            }
+            (TurnUpdate::Stored(events), Some(answer)) => {
+                for text in events.iter().filter_map(text_before_calls) {
+                    answer.said(text)?;
+                }
+            }
             _ => {}
         }
         let lines = self.activity.update(&update);
         if self.display.is_quiet {
             return Ok(());
         }
-        for line in lines {
+        let is_shown = match (self.display.detail, &update) {
+            (ActivityDetail::Everything, _) => true,
+            (ActivityDetail::Calls, TurnUpdate::Stored(events)) => {
+                let is_result =
+                    |event: &Event| matches!(event.body, EventBody::ToolReturned { .. });
+                events.iter().any(is_result)
+            }
+            (ActivityDetail::Calls, _) => false,
+        };
+        for line in lines.into_iter().filter(|_| is_shown) {
             if let Some(answer) = &mut self.answer {
                 answer.interrupt()?;
             }
@@ -223,8 +250,20 @@ impl<'a> TurnScreen<'a> {
         if let Some(answer) = &mut self.answer {
             frame.rows.extend(answer.live_rows());
         }
+        let spinner = {
+            let turns = self.activity.elapsed().as_millis() / SPINNER_INTERVAL.as_millis();
+            SPINNER[turns as usize % SPINNER.len()]
+        };
+        let is_armed = self
+            .prompt
+            .as_ref()
+            .is_some_and(|(prompt, _)| prompt.is_armed());
         match &self.prompt {
             Some((prompt, _)) => {
+                if self.activity.has_running() {
+                    let others = self.activity.rows(spinner, "others go on", columns);
+                    frame.rows.extend(others);
+                }
                 let (rows, cursor) = prompt.rows(columns, &self.palette);
                 let above = frame.rows.len();
                 frame.rows.extend(rows);
@@ -234,8 +273,6 @@ impl<'a> TurnScreen<'a> {
                 }
             }
             None => {
-                let turns = self.activity.elapsed().as_millis() / SPINNER_INTERVAL.as_millis();
-                let spinner = SPINNER[turns as usize % SPINNER.len()];
                 let hint = match (self.is_stopping, self.input.is_some()) {
                     (true, _) => "stopping …",
                     (false, true) => "esc stops",
@@ -247,7 +284,12 @@ impl<'a> TurnScreen<'a> {
             }
         }
         if let Some(input) = &mut self.input {
-            input.push_rows(&mut frame, columns, &self.palette);
+            // Keys answer the question, so no empty input invites to type.
+            if is_armed && input.is_empty() {
+                input.push_status(&mut frame, columns, &self.palette);
+            } else {
+                input.push_rows(&mut frame, columns, &self.palette);
+            }
         }
         let surplus = frame.rows.len().saturating_sub(rows().saturating_sub(1));
         frame.rows.drain(..surplus);
@@ -308,10 +350,7 @@ impl<'a> TurnScreen<'a> {
                 input.queue(message);
                 ScreenAction::Continue
             }
-            InputAction::Cancel => {
-                self.is_stopping = true;
-                ScreenAction::Stop
-            }
+            InputAction::Cancel => ScreenAction::Stop,
             InputAction::ShowOutput => {
                 self.show_output()?;
                 ScreenAction::Continue
@@ -326,146 +365,19 @@ impl<'a> TurnScreen<'a> {
         Region::print(self.display.progress, &format!("{text}\n"))
     }
 
-    /// Shows a question. Its box stays on the screen; the keys that answer it are below.
-    pub(super) async fn ask(
-        &mut self,
-        question: Question,
-        reply: oneshot::Sender<Reply>,
-    ) -> io::Result<()> {
-        if let Some(answer) = &mut self.answer {
-            answer.interrupt()?;
-        }
-        if self.display.screen == ScreenMode::Plain {
-            let lines = self
-                .lines
-                .get_or_insert_with(|| LineReader::open(LineSource::Terminal));
-            let given = tokio::select! {
-                given = ask_plainly(&question, lines) => given,
-                _ = tokio::signal::ctrl_c() => Reply::Stop,
-                () = super::watch::termination_requested() => Reply::Wait,
-            };
-            let _ = reply.send(given);
-            return Ok(());
-        }
-        if !Region::is_open() {
-            Region::open(Output::Stderr);
-        }
-        if self.keys.is_none() {
-            *self.keys = Some(KeyReader::open_fresh()?);
-        }
-        // What was typed before the question appeared is never an answer.
-        while let Some(key) = self.keys.as_mut().and_then(KeyReader::try_next) {
-            if let Some(input) = &mut self.input {
-                input.handle(&key);
-            }
-        }
-        let text = question.text(columns());
-        let text = screen::colour_request(&text, &self.palette);
-        Region::print(self.display.progress, &format!("{text}\n"))?;
-        Region::send("\u{7}");
-        self.prompt = Some((QuestionPrompt::new(question), reply));
-        self.is_dirty = true;
-        self.draw()
-    }
-
-    /// Whether a question waits for the user.
-    pub(super) fn is_asking(&self) -> bool {
-        self.prompt.is_some()
-    }
-
-    /// Removes the question.
-    pub(super) fn withdraw_question(&mut self) {
-        self.prompt = None;
-        self.is_dirty = true;
-        title_working(self.activity);
-    }
-
-    /// Answers the question. Until [`resume`](Self::resume) the terminal belongs to the prompts that may follow.
-    pub(super) fn answer_question(&mut self, reply: Reply) {
-        if let Some((_, sender)) = self.prompt.take() {
-            *self.keys = None;
-            Region::close();
-            self.is_suspended = true;
-            let _ = sender.send(reply);
-        }
-    }
-
-    /// Leaves the question unanswered, because nobody can see it any more.
-    pub(super) fn abandon_question(&mut self) {
-        self.prompt = None;
-    }
-
-    /// Uses the terminal again after an answer.
-    pub(super) fn resume(&mut self) -> io::Result<()> {
-        if !self.is_suspended {
-            return Ok(());
-        }
-        self.is_suspended = false;
-        self.is_dirty = true;
-        if self.display.screen == ScreenMode::Live && !self.display.is_quiet {
-            Region::open(self.display.progress);
-        }
-        if self.input.is_some() {
-            *self.keys = Some(KeyReader::open()?);
-        }
-        title_working(self.activity);
-        Ok(())
-    }
-
-    /// Shows everything about the pending call in a pager.
-    pub(super) async fn view(&mut self) -> io::Result<()> {
-        let (Some((prompt, _)), Some(keys)) = (&self.prompt, self.keys.as_mut()) else {
-            return Ok(());
-        };
-        let question = &prompt.question;
-        let palette = &self.palette;
-        let lines = |width: usize| {
-            let text = screen::colour_request(&question.full_text(width), palette);
-            text.lines().map(str::to_owned).collect()
-        };
-        page(keys, "the whole call", lines).await?;
-        Region::resize()
-    }
-
-    /// Lets the user write the message in an editor.
-    pub(super) async fn edit(&mut self) -> io::Result<()> {
-        let Some(input) = &mut self.input else {
-            return Ok(());
-        };
-        *self.keys = None;
-        Region::close();
-        input.edit_outside().await;
-        Region::open(self.display.progress);
-        *self.keys = Some(KeyReader::open()?);
-        self.is_dirty = true;
-        Ok(())
-    }
-
-    /// Stops this process until the shell continues it. Running commands of agents go on.
-    pub(super) fn suspend(&mut self) -> io::Result<()> {
-        let has_keys = self.keys.take().is_some();
-        let is_live = Region::is_open();
-        Region::close();
-        crate::terminal::suspend_process();
-        if is_live {
-            Region::open(self.display.progress);
-        }
-        if has_keys {
-            *self.keys = Some(KeyReader::open()?);
-        }
-        self.is_dirty = true;
-        Ok(())
-    }
-
-    /// Ends the display: completes the streamed answer and removes the live part. Returns whether the answer is on the
-    /// screen.
+    /// Ends the display: completes the streamed answer, or leaves what a stopped turn has written, and removes the live
+    /// part. Returns whether the answer is on the screen.
     pub(super) fn finish(&mut self, answer: Option<&str>) -> io::Result<bool> {
-        let is_shown = match &mut self.answer {
-            Some(streamed) => {
+        let is_shown = match (&mut self.answer, answer) {
+            (Some(streamed), None) if self.is_stopping => {
+                streamed.stop()?;
+                false
+            }
+            (Some(streamed), _) => {
                 streamed.finish(answer)?;
                 answer.is_some()
             }
-            None => false,
+            (None, _) => false,
         };
         if self.activity.elapsed() > BELL_AFTER {
             Region::send("\u{7}");
@@ -479,6 +391,18 @@ impl<'a> TurnScreen<'a> {
             }
         }
         Ok(is_shown)
+    }
+}
+
+/// Returns what the root agent said before its calls.
+fn text_before_calls(event: &Event) -> Option<&str> {
+    match &event.body {
+        EventBody::AgentMessage { text, calls, .. }
+            if event.frame.is_root() && !calls.is_empty() && !text.trim().is_empty() =>
+        {
+            Some(text)
+        }
+        _ => None,
     }
 }
 

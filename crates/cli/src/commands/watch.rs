@@ -36,6 +36,8 @@ pub(super) struct WatchedTurn {
     pub denied: Vec<PendingApproval>,
     /// Whether the answer is already on the screen.
     pub is_answer_shown: bool,
+    /// Whether a signal other than Ctrl-C stopped the turn.
+    pub is_terminated: bool,
 }
 
 /// What prompts to the user need.
@@ -105,9 +107,11 @@ pub(super) async fn watch(
         cancel: &cancel,
         screen,
         is_preparing: false,
+        is_terminated: false,
         has_started,
     };
     let output = watcher.run().await;
+    let is_terminated = watcher.is_terminated;
     let (end, is_answer_shown) = watcher.finish(output, &session)?;
     let denied = approver.finish()?;
     let is_answer_shown = match is_answer_shown {
@@ -120,6 +124,7 @@ pub(super) async fn watch(
         end,
         denied,
         is_answer_shown,
+        is_terminated,
     })
 }
 
@@ -160,6 +165,7 @@ struct Watcher<'a, T> {
     screen: TurnScreen<'a>,
     /// Whether a question or a prompt that follows from it has the terminal.
     is_preparing: bool,
+    is_terminated: bool,
     has_started: bool,
 }
 
@@ -220,13 +226,19 @@ impl<T: Future<Output = Result<TurnEnd, RunnerError>> + Unpin> Watcher<'_, T> {
     }
 
     fn handle_signal(&mut self, signal: StopSignal) {
+        self.is_terminated |= signal == StopSignal::Terminate;
         match (self.screen.is_asking(), signal) {
             (true, StopSignal::Interrupt) => self.screen.answer_question(Reply::Stop),
             (true, StopSignal::Terminate) => self.screen.answer_question(Reply::Wait),
             // A prompt handles signals itself, because it has to restore the terminal.
             (false, _) if self.is_preparing => {}
-            (false, _) => self.cancel.cancel(),
+            (false, _) => self.stop(),
         }
+    }
+
+    fn stop(&mut self) {
+        self.screen.show_stopping();
+        self.cancel.cancel();
     }
 
     async fn handle_event(&mut self, event: ScreenEvent) -> io::Result<()> {
@@ -242,7 +254,7 @@ impl<T: Future<Output = Result<TurnEnd, RunnerError>> + Unpin> Watcher<'_, T> {
         match self.screen.handle(key)? {
             ScreenAction::Continue => Ok(()),
             ScreenAction::Stop => {
-                self.cancel.cancel();
+                self.stop();
                 Ok(())
             }
             ScreenAction::View => during(&mut self.turn, &mut self.end, self.screen.view()).await,
@@ -261,7 +273,10 @@ impl<T: Future<Output = Result<TurnEnd, RunnerError>> + Unpin> Watcher<'_, T> {
         while self.end.is_none() {
             tokio::select! {
                 result = &mut self.turn => self.end = Some(result),
-                _ = self.signals.next() => self.cancel.cancel(),
+                signal = self.signals.next() => {
+                    self.is_terminated |= signal == StopSignal::Terminate;
+                    self.cancel.cancel();
+                }
             }
         }
     }
@@ -273,7 +288,9 @@ impl<T: Future<Output = Result<TurnEnd, RunnerError>> + Unpin> Watcher<'_, T> {
         session: &SessionId,
     ) -> Result<(TurnEnd, io::Result<bool>), Failure> {
         let answer = match &self.end {
-            Some(Ok(TurnEnd::Finished(report))) if !report.structured => report.answer.as_deref(),
+            Some(Ok(TurnEnd::Finished(report))) if !report.structured => {
+                report.answer_without_error()
+            }
             _ => None,
         };
         let is_answer_shown = output.and_then(|()| self.screen.finish(answer));

@@ -3,10 +3,14 @@
 //! This is the only place that turns updates of a turn into text for the user. Lines are printed as soon as a step has
 //! ended; running steps appear only in [`Activity::rows`], which a live screen draws below the lines.
 
+mod live_rows;
+
+use super::one_line;
 use super::output_tail::OutputTail;
-use super::tool_line::{call_text, has_failed, result_text, status_symbol};
-use super::{count, one_line};
-use crate::terminal::{Colour, Palette, fit};
+use super::tool_line::{
+    call_text, has_failed, last_lines, refusal_text, result_text, status_symbol,
+};
+use crate::terminal::{Colour, Palette};
 use lango::app::attach::attachment_line;
 use lango_core::text::sanitize;
 use lango_core::{
@@ -19,6 +23,9 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+/// The characters of an agent's report that are shown; [`Activity::full_result`] shows all.
+const REPORT_CHARACTERS: usize = 200;
+
 /// The number of results that [`Activity::full_result`] can show again.
 const MAX_RESULTS: usize = 50;
 
@@ -30,6 +37,8 @@ pub struct Activity {
     palette: Palette,
     started: Instant,
     frames: Vec<Frame>,
+    /// The calls that agents have made, until they return.
+    made: HashMap<CallId, MadeCall>,
     calls: HashMap<CallId, RunningCall>,
     /// The tokens that providers reported.
     reported_tokens: u64,
@@ -48,6 +57,16 @@ struct Frame {
     model: Option<ModelCall>,
     /// Whether other delegations ran at the same time.
     is_parallel: bool,
+    /// Whether the agent's answer goes straight to the user.
+    is_answer: bool,
+    /// The number of calls that wait for an approval.
+    waiting: usize,
+}
+
+/// A call as its agent made it.
+struct MadeCall {
+    tool: String,
+    arguments: Value,
 }
 
 struct ModelCall {
@@ -77,6 +96,7 @@ impl Activity {
             palette,
             started: Instant::now(),
             frames: Vec::new(),
+            made: HashMap::new(),
             calls: HashMap::new(),
             reported_tokens: 0,
             results: VecDeque::new(),
@@ -88,6 +108,7 @@ impl Activity {
     pub fn begin_turn(&mut self) {
         self.started = Instant::now();
         self.frames.clear();
+        self.made.clear();
         self.calls.clear();
         self.reported_tokens = 0;
     }
@@ -140,51 +161,6 @@ impl Activity {
         }
     }
 
-    /// Returns the rows that show what is running: one per delegation with the output of its command, and a last row
-    /// with the spinner, the agent, what it does, the time and the tokens so far.
-    pub fn rows(&mut self, spinner: &str, hint: &str, columns: usize) -> Vec<String> {
-        let delegated: Vec<usize> = (0..self.frames.len())
-            .filter(|index| !self.frames[*index].id.is_root())
-            .collect();
-        let mut rows = Vec::new();
-        if delegated.len() > 1 {
-            for (position, index) in delegated.iter().enumerate() {
-                let is_last = position + 1 == delegated.len();
-                let (branch, below) = if is_last {
-                    ("└─", "  ")
-                } else {
-                    ("├─", "│ ")
-                };
-                let work = self.work_of(*index);
-                let agent = self.frames[*index].agent.clone();
-                let agent = self.palette.agent(&agent);
-                rows.push(format!("{branch} {spinner} {agent}  {work}"));
-                rows.extend(self.output_rows(*index, below));
-            }
-            let agents = count(delegated.len() as u64, "agent");
-            rows.push(self.status_row(spinner, &format!("{agents} at work"), hint, columns));
-            return rows;
-        }
-        let acting = delegated.first().copied();
-        let acting = acting.or_else(|| (!self.frames.is_empty()).then_some(0));
-        match acting {
-            Some(index) => {
-                rows.extend(self.output_rows(index, "  "));
-                let work = self.work_of(index);
-                let agent = self.frames[index].agent.clone();
-                let agent = self.palette.agent(&agent);
-                rows.push(self.status_row(spinner, &format!("{agent}  {work}"), hint, columns));
-            }
-            None => rows.push(self.status_row(spinner, "starting", hint, columns)),
-        }
-        rows
-    }
-
-    /// Returns the agent that acts now, for the title of the window.
-    pub fn acting_agent(&self) -> Option<&AgentName> {
-        self.frames.last().map(|frame| &frame.agent)
-    }
-
     /// Returns the full output of the last call; each further time that of the call before.
     pub fn full_result(&mut self) -> Option<String> {
         let position = self.results.len().checked_sub(self.shown_results + 1);
@@ -199,70 +175,6 @@ impl Activity {
         Some(format!("{}\n{output}", self.palette.bold(&result.title)))
     }
 
-    /// Returns the last row. What the agent does is shortened first, so that the time and the hint stay visible.
-    fn status_row(&self, spinner: &str, work: &str, hint: &str, columns: usize) -> String {
-        let mut parts = vec![short_time(self.elapsed())];
-        let running = self.frames.iter().filter_map(|frame| frame.model.as_ref());
-        let running: usize = running.map(|call| call.bytes / BYTES_PER_TOKEN).sum();
-        let tokens = self.reported_tokens + running as u64;
-        if tokens > 0 {
-            parts.push(format!("{} tokens", short_number(tokens)));
-        }
-        parts.push(hint.to_owned());
-        let rest = format!(" · {}", parts.join(" · "));
-        let room = columns.saturating_sub(rest.chars().count() + 2).max(10);
-        format!("{spinner} {}{}", fit(work, room), self.palette.dim(&rest))
-    }
-
-    /// Describes what an agent does now: its running call, or its model.
-    fn work_of(&self, index: usize) -> String {
-        let frame = &self.frames[index];
-        let mut calls: Vec<&RunningCall> = self
-            .calls
-            .values()
-            .filter(|call| call.frame == frame.id)
-            .collect();
-        calls.sort_by_key(|call| call.started);
-        if let Some(call) = calls.first() {
-            let more = match calls.len() - 1 {
-                0 => String::new(),
-                more => format!(" and {}", count(more as u64, "more call")),
-            };
-            let text = call_text(call.tool.as_str(), &call.arguments);
-            let time = short_time(call.started.elapsed());
-            return format!("{text}{more}  {}", self.palette.dim(&time));
-        }
-        match &frame.model {
-            Some(call) => {
-                let verb = if call.bytes > 0 {
-                    "writing"
-                } else {
-                    "thinking"
-                };
-                let time = short_time(call.started.elapsed());
-                format!(
-                    "{verb}  {}",
-                    self.palette.dim(&format!("{} {time}", call.model))
-                )
-            }
-            None if frame.task.is_empty() => "working".to_owned(),
-            None => one_line(&frame.task, 60),
-        }
-    }
-
-    /// Returns the last lines that the running command of an agent has printed.
-    fn output_rows(&self, index: usize, indent: &str) -> Vec<String> {
-        let frame = &self.frames[index].id;
-        let mut calls = self.calls.values().filter(|call| call.frame == *frame);
-        let Some(call) = calls.find(|call| !call.output.is_empty()) else {
-            return Vec::new();
-        };
-        let lines = call.output.lines();
-        lines
-            .map(|line| self.palette.dim(&format!("{indent}  {line}")))
-            .collect()
-    }
-
     fn frame(&mut self, id: &FrameId, agent: &AgentName) -> &mut Frame {
         let known = self.frames.iter().position(|frame| frame.id == *id);
         let index = known.unwrap_or_else(|| {
@@ -273,6 +185,8 @@ impl Activity {
                 delegated: None,
                 model: None,
                 is_parallel: false,
+                is_answer: id.is_root(),
+                waiting: 0,
             });
             self.frames.len() - 1
         });
@@ -290,15 +204,35 @@ impl Activity {
                 vec![format!("  {who} declined: {reason}")]
             }
             EventBody::AgentMessage {
-                usage, is_final, ..
+                text,
+                calls,
+                usage,
+                is_final,
+                ..
             } => {
                 self.reported_tokens += usage.input_tokens + usage.output_tokens;
-                self.frame(&event.frame, who).model = None;
-                if *is_final {
-                    self.close_frame(event, CallStatus::Ok)
-                } else {
-                    Vec::new()
+                for call in calls {
+                    let made = MadeCall {
+                        tool: call.name.to_string(),
+                        arguments: serde_json::from_str(&call.arguments).unwrap_or_default(),
+                    };
+                    self.made.insert(call.id.clone(), made);
                 }
+                let frame = self.frame(&event.frame, who);
+                frame.model = None;
+                let is_report = !frame.is_answer && !text.trim().is_empty();
+                let mut lines = Vec::new();
+                if is_report {
+                    lines.push(self.reported(event, text));
+                }
+                if *is_final {
+                    lines.extend(self.close_frame(event, CallStatus::Ok));
+                }
+                lines
+            }
+            EventBody::ApprovalRequested { .. } => {
+                self.frame(&event.frame, who).waiting += 1;
+                Vec::new()
             }
             EventBody::ToolCalled {
                 call,
@@ -323,7 +257,7 @@ impl Activity {
                 status,
                 output,
                 ..
-            } => vec![self.returned(event, call, *status, output)],
+            } => self.returned(event, call, *status, output),
             EventBody::RemoteReturned {
                 status, is_final, ..
             } => {
@@ -352,6 +286,10 @@ impl Activity {
                 lines
             }
             EventBody::ApprovalAnswered { answer, by, .. } => {
+                let mut frames = self.frames.iter_mut();
+                if let Some(frame) = frames.find(|frame| frame.id == event.frame) {
+                    frame.waiting = frame.waiting.saturating_sub(1);
+                }
                 answer_line(answer, by).into_iter().collect()
             }
             _ => Vec::new(),
@@ -362,12 +300,13 @@ impl Activity {
     }
 
     fn delegated(&mut self, event: &Event, agent: &AgentName, task: &str) -> Vec<String> {
-        let EventBody::AgentDelegated { call, .. } = &event.body else {
+        let EventBody::AgentDelegated { call, finish, .. } = &event.body else {
             return Vec::new();
         };
         let id = FrameId::from(call);
         let task = one_line(task, 80);
         let frame = self.frame(&id, agent);
+        frame.is_answer = *finish;
         frame.task.clone_from(&task);
         frame.delegated = Some(event.time);
         let delegated = self.frames.iter_mut().filter(|frame| !frame.id.is_root());
@@ -387,13 +326,16 @@ impl Activity {
         call: &CallId,
         status: CallStatus,
         output: &str,
-    ) -> String {
+    ) -> Vec<String> {
         let who = self.palette.agent(&event.author);
+        let made = self.made.remove(call);
         // A call that never ran has no duration.
         let Some(ran) = self.calls.remove(call) else {
-            let first = one_line(super::tool_line::first_line(output), 60);
-            self.keep_result(format!("{} {first}", event.author), output);
-            return format!("  {who} {} {first}", self.symbol(status));
+            let text = made.map_or(String::new(), |made| call_text(&made.tool, &made.arguments));
+            let reason = refusal_text(output);
+            self.keep_result(format!("{} {text}", event.author), output);
+            let parts = [format!("  {who} {} {text}", self.symbol(status)), reason];
+            return vec![parts.join("  ")];
         };
         let tool = ran.tool.as_str();
         let text = call_text(tool, &ran.arguments);
@@ -407,7 +349,20 @@ impl Activity {
         self.keep_result(format!("{} {text}", event.author), output);
         let parts = [format!("  {who} {symbol} {text}"), result, time];
         let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
-        parts.join("  ")
+        let mut lines = vec![parts.join("  ")];
+        if has_failed(tool, status, output) {
+            let end = last_lines(tool, output).into_iter();
+            lines.extend(end.map(|line| self.palette.dim(&format!("      {line}"))));
+        }
+        lines
+    }
+
+    /// Shows what a sub-agent told the orchestrator: its first line, and everything on request.
+    fn reported(&mut self, event: &Event, text: &str) -> String {
+        self.keep_result(format!("{} says:", event.author), text);
+        let who = self.palette.agent(&event.author);
+        let said = one_line(text.trim(), REPORT_CHARACTERS);
+        format!("  {who}: {}", self.palette.dim(&said))
     }
 
     fn keep_result(&mut self, title: String, output: &str) {
@@ -447,7 +402,20 @@ impl Activity {
 fn answer_line(answer: &ApprovalAnswer, by: &AnswerSource) -> Option<String> {
     match by {
         AnswerSource::Grant { grant } => Some(format!("  allowed by grant {grant}")),
-        AnswerSource::Person => Some(format!("  answered: {}", answer.name())),
+        AnswerSource::Person => Some(match answer {
+            ApprovalAnswer::Once => "└ allowed once".to_owned(),
+            ApprovalAnswer::Session { pattern } => {
+                format!("└ allowed in this session: {}", one_line(pattern, 100))
+            }
+            ApprovalAnswer::Always { pattern, .. } => {
+                format!(
+                    "└ always allowed in this folder: {}",
+                    one_line(pattern, 100)
+                )
+            }
+            ApprovalAnswer::No { .. } => "└ denied".to_owned(),
+            other => format!("└ answered: {}", other.name()),
+        }),
         AnswerSource::Unattended | AnswerSource::TurnEnded | AnswerSource::Expired => None,
     }
 }

@@ -5,11 +5,11 @@
 //! long line, and control and invisible characters are escaped.
 
 use super::{count, one_line};
-use crate::terminal::{Colour, Palette};
+use crate::terminal::{Colour, Palette, wrap_prefixed};
 use lango_core::text::is_invisible;
 use lango_core::{ApprovalQuestion, ApprovalRequest, PendingApproval, Risk};
 use std::fmt::Write;
-use unicode_width::UnicodeWidthChar;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// How much of a call to show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,8 +20,12 @@ pub enum RequestDetail<'a> {
     Everything(Option<&'a str>),
 }
 
-/// The lines of a preview that are shown with the question.
-const PREVIEW_LINES: usize = 20;
+/// The rows of a preview that are shown with the question, and the rows of one of its lines.
+const PREVIEW_ROWS: usize = 20;
+const LINE_ROWS: usize = 4;
+
+/// A longer run of spaces is shown as its length, so that it cannot push what follows out of sight.
+const MAX_SPACES: usize = 40;
 
 /// Formats a request for a screen of this width, without the keys that answer it. `more` is the number of other
 /// pending requests.
@@ -59,43 +63,53 @@ pub fn request(
         RequestDetail::Preview(None) | RequestDetail::Everything(None) => arguments(request),
     };
     let lines: Vec<&str> = content.trim_end().lines().collect();
-    let max_lines = match shown {
-        RequestDetail::Preview(_) => PREVIEW_LINES,
-        RequestDetail::Everything(_) => usize::MAX,
+    let (max_rows, line_rows) = match shown {
+        RequestDetail::Preview(_) => (PREVIEW_ROWS, LINE_ROWS),
+        RequestDetail::Everything(_) => (usize::MAX, usize::MAX),
     };
-    for line in lines.iter().take(max_lines) {
-        push_boxed_line(&mut text, line, width);
-    }
-    if lines.len() > max_lines {
-        let left = count((lines.len() - max_lines) as u64, "more line");
-        push_boxed_line(&mut text, &format!("… {left} (v shows everything)"), width);
+    let mut rows = 0;
+    for (index, line) in lines.iter().enumerate() {
+        let boxed = boxed_rows(line, width, line_rows);
+        rows += boxed.len();
+        if rows > max_rows {
+            let left = count((lines.len() - index) as u64, "more line");
+            text.extend(boxed_rows(
+                &format!("… {left} (v shows everything)"),
+                width,
+                1,
+            ));
+            break;
+        }
+        text.extend(boxed);
     }
     for note in &request.inspection.notes {
-        push_boxed_line(&mut text, note, width);
+        text.extend(boxed_rows(note, width, LINE_ROWS));
     }
-    let _ = write!(
-        text,
-        "│ why: {}",
-        one_line(&escape_invisible(&request.reason), 200)
-    );
+    let mut why = format!("why: {}", one_line(&escape_invisible(&request.reason), 200));
     if more > 0 {
-        let _ = write!(text, " · {} more", count(more as u64, "request"));
+        let _ = write!(why, " · {} more", count(more as u64, "request"));
     }
+    let why = wrap_prefixed(&why, "│ ", "│ ", width.saturating_sub(1));
+    text.push_str(&why.join("\n"));
     text
 }
 
 /// Colours a formatted request: its heading, and the added and removed lines of a diff.
 pub fn colour_request(text: &str, palette: &Palette) -> String {
+    // Markdown never has this colour, so a model cannot draw such a box.
+    let frame = |mark: &str| palette.colour(mark, Colour::Yellow);
     let colour = |line: &str| {
         let content = line.strip_prefix("│   ").unwrap_or_default();
-        if line.starts_with('┌') {
-            palette.bold(line)
+        if let Some(heading) = line.strip_prefix('┌') {
+            format!("{}{}", frame("┌"), palette.bold(heading))
         } else if content.starts_with('+') {
             palette.colour(line, Colour::Green)
         } else if content.starts_with('-') {
             palette.colour(line, Colour::Red)
         } else if content.starts_with("@@") {
             palette.colour(line, Colour::Cyan)
+        } else if let Some(rest) = line.strip_prefix('│') {
+            format!("{}{rest}", frame("│"))
         } else {
             line.to_owned()
         }
@@ -120,24 +134,58 @@ fn arguments(request: &ApprovalRequest) -> String {
     text
 }
 
-/// Adds a line to the box, wrapped to the width of the screen.
-fn push_boxed_line(text: &mut String, line: &str, width: usize) {
-    const FIRST: &str = "│   ";
-    const NEXT: &str = "│ ↳ ";
+/// Returns the rows of the box for a line, each with a line break. A line with more rows than `max_rows` is shown with
+/// its start and its end.
+fn boxed_rows(line: &str, width: usize, max_rows: usize) -> Vec<String> {
     let room = width.saturating_sub(5).max(20);
-    let (mut used, mut mark) = (0, FIRST);
-    text.push_str(mark);
-    for letter in escape_invisible(line).chars() {
+    let mut rows = broken(&collapse_spaces(&escape_invisible(line)), room);
+    if rows.len() > max_rows {
+        let end = rows.split_off(rows.len() - max_rows / 2);
+        let hidden: Vec<String> = rows.drain(max_rows - max_rows / 2..).collect();
+        let hidden: usize = hidden.iter().map(|row| row.chars().count()).sum();
+        let hidden = count(hidden as u64, "character");
+        rows.push(format!("… {hidden} (v shows everything) …"));
+        rows.extend(end);
+    }
+    let marks = std::iter::once("│   ").chain(std::iter::repeat("│ ↳ "));
+    let rows = rows.iter().zip(marks);
+    rows.map(|(row, mark)| format!("{mark}{row}\n")).collect()
+}
+
+/// Breaks a line into rows of at most `room` columns: after a space, if there is one in the second half of the row.
+fn broken(line: &str, room: usize) -> Vec<String> {
+    let mut rows = Vec::new();
+    let (mut row, mut used) = (String::new(), 0);
+    for letter in line.chars() {
         let columns = letter.width().unwrap_or(1);
         if used + columns > room {
-            mark = NEXT;
-            used = 0;
-            let _ = write!(text, "\n{mark}");
+            let space = row.rfind(' ').filter(|at| *at >= row.len() / 2);
+            let rest = space.map_or(String::new(), |at| row.split_off(at + 1));
+            used = rest.width();
+            rows.push(std::mem::replace(&mut row, rest));
         }
         used += columns;
-        text.push(letter);
+        row.push(letter);
     }
-    text.push('\n');
+    rows.push(row);
+    rows
+}
+
+fn collapse_spaces(line: &str) -> String {
+    let mut shown = String::with_capacity(line.len().min(4096));
+    let mut rest = line;
+    while let Some(start) = rest.find(' ') {
+        let (before, spaces) = rest.split_at(start);
+        let length = spaces.len() - spaces.trim_start_matches(' ').len();
+        shown.push_str(before);
+        if length > MAX_SPACES {
+            let _ = write!(shown, " ⟨{length} spaces⟩ ");
+        } else {
+            shown.push_str(&spaces[..length]);
+        }
+        rest = &spaces[length..];
+    }
+    shown + rest
 }
 
 /// Escapes everything that a terminal would obey or hide.
@@ -192,17 +240,30 @@ mod tests {
 
     #[test]
     fn every_screen_line_is_marked_however_long_the_text_is() {
-        let mut text = String::new();
-        push_boxed_line(
-            &mut text,
-            &format!("ls{}│ why: it lists; rm x", " ".repeat(70)),
-            40,
-        );
-        assert!(text.lines().count() > 2);
+        let line = format!("ls {}│ why: it lists; rm x", "x ".repeat(70));
+        let rows = boxed_rows(&line, 40, usize::MAX);
+        assert!(rows.len() > 2);
         assert!(
-            text.lines().skip(1).all(|line| line.starts_with("│ ↳ ")),
-            "{text}"
+            rows.iter().skip(1).all(|row| row.starts_with("│ ↳ ")),
+            "{rows:#?}"
         );
+        let shown: String = rows
+            .iter()
+            .map(|row| row.chars().skip(4).collect::<String>().replace('\n', ""))
+            .collect();
+        assert_eq!(shown, line, "nothing is lost at the breaks");
+    }
+
+    #[test]
+    fn a_long_line_shows_its_start_and_its_end_and_spaces_cannot_hide_anything() {
+        let line = format!("echo a{}; rm x{}# safe", " ".repeat(5000), " ".repeat(5000));
+        let rows = boxed_rows(&line, 80, 4).concat();
+        assert!(rows.contains("⟨5000 spaces⟩ ; rm x"), "{rows}");
+        let line = format!("start {} end", "x".repeat(5000));
+        let rows = boxed_rows(&line, 80, 4);
+        assert_eq!(rows.len(), 5, "{rows:#?}");
+        assert!(rows[0].contains("start") && rows[4].contains("end"));
+        assert!(rows[2].contains("characters"), "{rows:#?}");
     }
 
     #[test]

@@ -5,8 +5,11 @@ use lango_core::CallStatus;
 use serde_json::Value;
 
 /// The longest subject of a call, such as a path or a command.
-const SUBJECT_CHARACTERS: usize = 60;
-const RESULT_CHARACTERS: usize = 60;
+const SUBJECT_CHARACTERS: usize = 80;
+const RESULT_CHARACTERS: usize = 100;
+
+/// The last lines of a command that failed.
+const LAST_LINES: usize = 5;
 
 /// Describes a call: `edit src/parser.py`, `$ pytest -q`, or the tool with its arguments.
 pub fn call_text(tool: &str, arguments: &Value) -> String {
@@ -53,6 +56,27 @@ pub(super) fn result_text(
         _ => first,
     };
     one_line(result, RESULT_CHARACTERS)
+}
+
+/// Describes why a call did not run. What follows the first part of the sentence is advice for the model.
+pub(super) fn refusal_text(output: &str) -> String {
+    let first = first_line(output);
+    let reason = first.split_once("; ").map_or(first, |(reason, _)| reason);
+    one_line(reason, RESULT_CHARACTERS)
+}
+
+/// Returns the last lines of a command's output.
+pub(super) fn last_lines(tool: &str, output: &str) -> Vec<String> {
+    if tool != "exec" {
+        return Vec::new();
+    }
+    // The first line is about the exit code.
+    let lines: Vec<&str> = output.lines().skip(1).collect();
+    let first = lines.len().saturating_sub(LAST_LINES);
+    let lines = lines[first..].iter();
+    lines
+        .map(|line| one_line(line, RESULT_CHARACTERS))
+        .collect()
 }
 
 /// Whether a call failed from the user's point of view: also a command that ran and returned a failure.

@@ -1,5 +1,6 @@
 //! Completion of `@path` while the user types.
 
+use lango_core::text::is_disruptive;
 use std::path::{Path, PathBuf};
 
 /// The number of entries of a folder that are read, and the number of suggestions.
@@ -36,7 +37,7 @@ pub fn complete_path(folder: &Path, before_cursor: &str) -> Option<Completion> {
             let found = entry.file_name().into_string().ok()?;
             let is_hidden = found.starts_with('.') && !name.starts_with('.');
             let fits = found.to_lowercase().starts_with(&wanted)
-                && !found.contains(|letter: char| letter.is_whitespace() || letter.is_control());
+                && !found.contains(|letter: char| letter.is_whitespace() || is_disruptive(letter));
             if is_hidden || !fits {
                 return None;
             }

@@ -18,6 +18,15 @@ pub struct Editor {
     removed: String,
 }
 
+/// The rows of an editor that are shown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EditorRows {
+    pub rows: Vec<String>,
+    /// The row and column of the cursor.
+    pub cursor: (usize, usize),
+    pub has_more_above: bool,
+}
+
 impl Editor {
     pub fn text(&self) -> &str {
         &self.text
@@ -95,9 +104,9 @@ impl Editor {
         true
     }
 
-    /// Returns the rows to show at this width, and the row and column of the cursor. Long lines are broken at columns,
-    /// so that the cursor is always at its character. At most `max_rows` rows around the cursor are returned.
-    pub fn rows(&self, columns: usize, max_rows: usize) -> (Vec<String>, (usize, usize)) {
+    /// Returns the rows to show at this width. Long lines are broken at columns, so that the cursor is always at its
+    /// character. At most `max_rows` rows around the cursor are returned.
+    pub fn rows(&self, columns: usize, max_rows: usize) -> EditorRows {
         let columns = columns.max(2);
         let mut rows = vec![String::new()];
         let (mut used, mut cursor) = (0, (0, 0));
@@ -136,8 +145,11 @@ impl Editor {
             cursor = (rows.len() - 1, used);
         }
         let first = (cursor.0 + 1).saturating_sub(max_rows);
-        let shown: Vec<String> = rows.into_iter().skip(first).take(max_rows).collect();
-        (shown, (cursor.0 - first, cursor.1))
+        EditorRows {
+            rows: rows.into_iter().skip(first).take(max_rows).collect(),
+            cursor: (cursor.0 - first, cursor.1),
+            has_more_above: first > 0,
+        }
     }
 
     fn remove(&mut self, from: usize, to: usize) {
@@ -268,13 +280,16 @@ mod tests {
         let editor = typed(&[text("abcdef日本\nx")]);
         assert_eq!(
             editor.rows(4, 10),
-            (
-                vec!["abcd".into(), "ef日".into(), "本".into(), "x".into()],
-                (3, 1)
-            )
+            EditorRows {
+                rows: ["abcd", "ef日", "本", "x"].map(str::to_owned).into(),
+                cursor: (3, 1),
+                has_more_above: false,
+            }
         );
-        assert_eq!(editor.rows(4, 2), (vec!["本".into(), "x".into()], (1, 1)));
-        assert_eq!(typed(&[text("abcd")]).rows(4, 10).1, (1, 0));
+        let end = editor.rows(4, 2);
+        assert_eq!((end.rows.concat().as_str(), end.cursor), ("本x", (1, 1)));
+        assert!(end.has_more_above);
+        assert_eq!(typed(&[text("abcd")]).rows(4, 10).cursor, (1, 0));
     }
 
     #[test]

@@ -23,7 +23,8 @@ pub struct History {
 impl History {
     /// Reads the history. A missing or unreadable file is an empty history.
     pub fn open(file: &Path) -> Self {
-        let text = fs::read_to_string(file).unwrap_or_default();
+        let bytes = fs::read(file).unwrap_or_default();
+        let text = String::from_utf8_lossy(&bytes);
         let lines = text.lines().filter(|line| *line != HEADER);
         let mut entries: Vec<String> = lines.map(unescape).collect();
         let surplus = entries.len().saturating_sub(MAX_ENTRIES);

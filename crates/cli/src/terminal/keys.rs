@@ -6,9 +6,10 @@ use crossterm::event::{
 };
 use crossterm::terminal::{disable_raw_mode, enable_raw_mode};
 use futures_util::{FutureExt, StreamExt};
-use rustix::process::{Signal, getpid, kill_process};
+use rustix::process::{getpid, kill_process};
 use rustix::termios::{QueueSelector, tcflush};
 use std::io;
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// What the user did at the keyboard.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,13 +68,16 @@ impl Drop for RawMode {
 
 /// Stops this process until the shell continues it. The terminal must be in its normal mode.
 pub fn suspend_process() {
-    let _ = kill_process(getpid(), Signal::TSTP);
+    let _ = kill_process(getpid(), rustix::process::Signal::TSTP);
 }
 
 /// Reads keys in raw mode. Dropping it restores the terminal and leaves later input to others.
 pub struct KeyReader {
     // Dropped first, so that nothing reads keys any more when raw mode ends.
     events: EventStream,
+    /// The stream of events never ends, not even when the terminal is gone; the signal says so.
+    hangup: Signal,
+    terminate: Signal,
     _raw: RawMode,
 }
 
@@ -89,6 +93,8 @@ impl KeyReader {
         let raw = RawMode::enter()?;
         Ok(Self {
             events: EventStream::new(),
+            hangup: signal(SignalKind::hangup())?,
+            terminate: signal(SignalKind::terminate())?,
             _raw: raw,
         })
     }
@@ -99,10 +105,16 @@ impl KeyReader {
         Self::open()
     }
 
-    /// Waits for the next key.
+    /// Waits for the next key. A signal that ends the process counts as the end of the keys.
     pub async fn next(&mut self) -> Key {
         loop {
-            match self.events.next().await {
+            let event = tokio::select! {
+                biased;
+                _ = self.hangup.recv() => None,
+                _ = self.terminate.recv() => None,
+                event = self.events.next() => event,
+            };
+            match event {
                 Some(Ok(event)) => {
                     if let Some(key) = translate(event) {
                         return key;

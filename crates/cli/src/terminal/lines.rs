@@ -5,7 +5,7 @@ use super::Output;
 use crate::terminal::Region;
 use rustix::termios::{QueueSelector, tcflush};
 use std::fs::File;
-use std::io::{BufRead, BufReader, IsTerminal, Read};
+use std::io::{self, BufRead, BufReader, IsTerminal, Read};
 use std::sync::mpsc;
 use std::thread;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
@@ -21,6 +21,8 @@ pub enum LineSource {
 
 /// A thread that reads lines on request.
 pub struct LineReader {
+    /// The terminal, if lines come from it and not from standard input.
+    terminal: Option<File>,
     requests: mpsc::Sender<()>,
     lines: UnboundedReceiver<Option<String>>,
     /// Whether a line was requested that has not arrived yet, because the last wait was abandoned.
@@ -34,14 +36,13 @@ impl LineReader {
     pub fn open(source: LineSource) -> Self {
         let (requests, wanted) = mpsc::channel();
         let (sender, lines) = unbounded_channel();
+        let terminal = match source {
+            LineSource::Terminal if !std::io::stdin().is_terminal() => File::open("/dev/tty").ok(),
+            LineSource::Terminal | LineSource::Stdin => None,
+        };
+        let input = terminal.as_ref().and_then(|it| it.try_clone().ok());
         thread::spawn(move || {
-            let terminal = match source {
-                LineSource::Terminal if !std::io::stdin().is_terminal() => {
-                    File::open("/dev/tty").ok()
-                }
-                LineSource::Terminal | LineSource::Stdin => None,
-            };
-            let input: Box<dyn Read> = match terminal {
+            let input: Box<dyn Read> = match input {
                 Some(terminal) => Box::new(terminal),
                 None => Box::new(std::io::stdin()),
             };
@@ -63,6 +64,7 @@ impl LineReader {
             }
         });
         Self {
+            terminal,
             requests,
             lines,
             is_requested: false,
@@ -70,25 +72,36 @@ impl LineReader {
         }
     }
 
-    /// Prints a prompt on stderr and waits for a line. Returns `None` at the end of the input (Ctrl-D).
+    /// Prints a prompt on stderr and waits for a line. Returns `None` at the end of the input (Ctrl-D). If an earlier
+    /// wait was abandoned, its prompt is still on the screen.
     pub async fn next(&mut self, prompt: &str) -> Option<String> {
-        if self.has_prompt {
-            let _ = Region::print(Output::Stderr, prompt);
-        }
         if !self.is_requested {
+            if self.has_prompt {
+                let _ = Region::print(Output::Stderr, prompt);
+            }
             self.is_requested = true;
             let _ = self.requests.send(());
         }
         let line = self.lines.recv().await.flatten();
         self.is_requested = false;
+        if line.is_none() && self.has_prompt {
+            let _ = Region::print(Output::Stderr, "\n");
+        }
         line
     }
 
     /// Discards what was typed before a question appeared.
-    pub fn discard(&mut self) {
-        let _ = tcflush(std::io::stdin(), QueueSelector::IFlush);
+    ///
+    /// # Errors
+    /// The lines do not come from a terminal, so nothing tells earlier ones from an answer.
+    pub fn discard(&mut self) -> io::Result<()> {
+        match &self.terminal {
+            Some(terminal) => tcflush(terminal, QueueSelector::IFlush)?,
+            None => tcflush(io::stdin(), QueueSelector::IFlush)?,
+        }
         while self.lines.try_recv().is_ok() {
             self.is_requested = false;
         }
+        Ok(())
     }
 }

@@ -5,9 +5,11 @@
 //! [`Region::print`], which moves the region down. A redraw writes only the rows that changed, inside a synchronized
 //! update, so the screen does not flicker.
 
-use super::text::{fit, width};
+use super::text::{fit, only_attributes, width};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
 use std::fmt::Write as _;
-use std::io::{self, Write};
+use std::io::{self, ErrorKind, Write};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Where the region is drawn.
@@ -97,7 +99,7 @@ impl Region {
             Some(state) => {
                 let frame = state.shown.clone();
                 let erased = state.erase();
-                let text = text.replace('\n', newline());
+                let text = only_attributes(text).replace('\n', newline());
                 let mut redrawn = String::new();
                 state.append_rows(&mut redrawn, &frame);
                 if state.output == output {
@@ -131,7 +133,7 @@ impl State {
             rows: frame
                 .rows
                 .iter()
-                .map(|row| fit(row, self.columns).into_owned())
+                .map(|row| fit(&only_attributes(row), self.columns).into_owned())
                 .collect(),
             cursor: frame.cursor,
         };
@@ -232,12 +234,27 @@ fn columns() -> usize {
     crate::screen::columns()
 }
 
+/// Writes a text at once. The buffer of standard output would split it at its last line break, and a terminal that
+/// draws in between shows half of a frame.
 fn write(output: Output, text: &str) -> io::Result<()> {
     match output {
         Output::Stdout => {
-            let mut out = io::stdout().lock();
-            out.write_all(text.as_bytes())?;
-            out.flush()
+            let _lock = io::stdout().lock();
+            let mut rest = text.as_bytes();
+            while !rest.is_empty() {
+                match rustix::io::write(io::stdout(), rest) {
+                    Ok(0) => return Err(ErrorKind::WriteZero.into()),
+                    Ok(written) => rest = &rest[written..],
+                    Err(Errno::INTR) => {}
+                    Err(Errno::AGAIN) => {
+                        let out = io::stdout();
+                        let ready = &mut [PollFd::new(&out, PollFlags::OUT)];
+                        poll(ready, None)?;
+                    }
+                    Err(error) => return Err(error.into()),
+                }
+            }
+            Ok(())
         }
         Output::Stderr => io::stderr().lock().write_all(text.as_bytes()),
     }

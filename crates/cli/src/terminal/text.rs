@@ -1,5 +1,6 @@
 //! Fits text into columns. Widths are those of a terminal: wide characters count twice, attributes count nothing.
 
+use lango_core::text::sanitize;
 use std::borrow::Cow;
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
@@ -33,6 +34,24 @@ pub fn fit(line: &str, columns: usize) -> Cow<'_, str> {
         shown.push_str("\u{1b}[0m");
     }
     Cow::Owned(shown)
+}
+
+/// Replaces everything that a terminal would obey, except line breaks and the attributes of a palette (`ESC [ 1 m`).
+/// Text is sanitized where it enters; this is the last line of defence.
+pub(super) fn only_attributes(text: &str) -> Cow<'_, str> {
+    let is_obeyed = |letter: char| letter.is_control() && !matches!(letter, '\n' | '\t');
+    let is_safe = pieces(text).all(|piece| match piece {
+        Piece::Escape(_) => true,
+        Piece::Glyph(glyph) => !glyph.contains(is_obeyed),
+    });
+    if is_safe {
+        return Cow::Borrowed(text);
+    }
+    let shown = pieces(text).map(|piece| match piece {
+        Piece::Escape(escape) => Cow::Borrowed(escape),
+        Piece::Glyph(glyph) => sanitize(glyph),
+    });
+    Cow::Owned(shown.collect())
 }
 
 /// Returns the width of a line in columns, without its attributes.
@@ -119,11 +138,13 @@ fn pieces(line: &str) -> impl Iterator<Item = Piece<'_>> {
         if rest.is_empty() {
             return None;
         }
-        if rest.starts_with("\u{1b}[") {
-            let end = rest.find('m').map_or(rest.len(), |end| end + 1);
-            let (escape, after) = rest.split_at(end);
-            rest = after;
-            return Some(Piece::Escape(escape));
+        if let Some(parameters) = rest.strip_prefix("\u{1b}[") {
+            let end = parameters.find(|letter: char| !letter.is_ascii_digit() && letter != ';');
+            if let Some(end) = end.filter(|end| parameters[*end..].starts_with('m')) {
+                let (escape, after) = rest.split_at(end + "\u{1b}[m".len());
+                rest = after;
+                return Some(Piece::Escape(escape));
+            }
         }
         let glyph = rest.graphemes(true).next()?;
         rest = &rest[glyph.len()..];
@@ -142,6 +163,16 @@ mod tests {
         assert_eq!(
             fit("\u{1b}[31mred text\u{1b}[0m", 5),
             "\u{1b}[31mred …\u{1b}[0m"
+        );
+    }
+
+    #[test]
+    fn only_attributes_of_a_palette_reach_the_terminal() {
+        let safe = "\u{1b}[1;31mred\u{1b}[0m\ttext\n";
+        assert_eq!(only_attributes(safe), safe);
+        assert_eq!(
+            only_attributes("a\u{1b}]52;c;eA==\u{7}\u{1b}[2Jm\u{1b}[1m"),
+            "a␛]52;c;eA==␇␛[2Jm\u{1b}[1m"
         );
     }
 

@@ -157,7 +157,7 @@ impl Turn {
     /// assumes that nothing was done.
     fn store_effects_notice(&mut self, cause: &str) -> Option<u64> {
         self.state.effects.describe()?;
-        let cause = format!("{cause} Do not continue it unless the user asks for it again.");
+        let cause = format!("{cause} It goes on only if it is asked for again.");
         Some(self.store_notice(&cause))
     }
 

@@ -7,7 +7,9 @@ use crate::terminal::LineReader;
 /// Shows a question and reads lines until one answers it.
 pub(in crate::commands) async fn ask_plainly(question: &Question, lines: &mut LineReader) -> Reply {
     screen::say(&question.text(screen::columns()));
-    lines.discard();
+    if lines.discard().is_err() {
+        return Reply::Wait;
+    }
     let keys = prompt(question);
     loop {
         let Some(line) = lines.next(&keys).await else {

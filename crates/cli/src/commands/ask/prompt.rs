@@ -59,6 +59,11 @@ impl QuestionPrompt {
         true
     }
 
+    /// Whether keys answer the question now.
+    pub(in crate::commands) fn is_armed(&self) -> bool {
+        self.is_armed
+    }
+
     /// Whether the question is answered when the user switches to mode `accept-edits`.
     pub(in crate::commands) fn is_answered_by_mode(&self) -> bool {
         self.is_armed && self.question.is_accepted_edit
@@ -257,9 +262,10 @@ fn push_input(
     columns: usize,
 ) -> (usize, usize) {
     let indent = label.chars().count();
-    let (lines, (row, column)) = editor.rows(columns.saturating_sub(indent + 1), 3);
+    let shown = editor.rows(columns.saturating_sub(indent + 1), 3);
+    let (row, column) = shown.cursor;
     let first = rows.len();
-    for (index, line) in lines.iter().enumerate() {
+    for (index, line) in shown.rows.iter().enumerate() {
         rows.push(if index == 0 {
             format!("{label}{line}")
         } else {

@@ -4,6 +4,7 @@ use super::Chat;
 use crate::screen;
 use crate::terminal::{ScreenMode, wrap_prefixed};
 use lango_core::PermissionMode;
+use lango_core::text::sanitize;
 use lango_engine::{SkippedAgent, TreeMode};
 use lango_models::OfflineModel;
 
@@ -48,10 +49,11 @@ impl Chat<'_> {
         lines.extend(sandbox.map(|notice| format!("sandbox {notice}")));
         let warnings = app.warnings().into_iter();
         lines.extend(warnings.map(|warning| format!("warning {warning}")));
-        lines.push("/help · esc stops · ctrl-d leaves".to_owned());
         if self.screen == ScreenMode::Plain {
+            lines.push("/help · ctrl-c stops · ctrl-d leaves".to_owned());
             return lines.join("\n");
         }
+        lines.push("/help · esc stops · ctrl-d leaves".to_owned());
         let columns = screen::columns();
         let wrapped = lines
             .iter()
@@ -71,7 +73,7 @@ impl Chat<'_> {
         let folder = folder.file_name().unwrap_or(folder.as_os_str());
         format!(
             "{model} · {} · {} · /help",
-            folder.to_string_lossy(),
+            sanitize(&folder.to_string_lossy()),
             self.conversation.session()
         )
     }

@@ -9,6 +9,10 @@ use crate::terminal::{
 };
 use lango::app::Failure;
 use lango::app::signals::{StopSignal, StopSignals};
+use std::time::{Duration, Instant};
+
+/// How soon a second Ctrl-C must follow to leave the chat.
+const LEAVE_WITHIN: Duration = Duration::from_secs(2);
 
 /// The title of the window while the chat waits for a message.
 const READY: &str = "lango · ready";
@@ -82,8 +86,13 @@ impl Chat<'_> {
                 InputAction::Leave => return Ok(Some(None)),
                 InputAction::Cancel => {
                     title(READY);
-                    self.input
-                        .notify("ctrl-d leaves · /help lists commands and keys");
+                    let last = self.last_interrupt.filter(|_| *key == Key::Ctrl('c'));
+                    if last.is_some_and(|last| last.elapsed() < LEAVE_WITHIN) {
+                        return Ok(Some(None));
+                    }
+                    self.last_interrupt = (*key == Key::Ctrl('c')).then(Instant::now);
+                    let notice = "ctrl-c twice or ctrl-d leaves · /help lists commands and keys";
+                    self.input.notify(notice);
                 }
                 InputAction::ShowOutput => {
                     let text = self.activity.full_result();

@@ -49,8 +49,15 @@ impl CommandModel {
         };
         match result {
             Some(result) => {
-                let fence = fence([&**result]);
-                say(&format!("{fence}text\n{}\n{fence}", result.trim_end()))
+                // The line of the call shows the exit code already.
+                let (first, output) = result.split_once('\n').unwrap_or((result, ""));
+                let output = if first.starts_with("exit code ") {
+                    output
+                } else {
+                    result
+                };
+                let fence = fence([output]);
+                say(&format!("{fence}text\n{}\n{fence}", output.trim_end()))
             }
             None if offers(COMMAND_TOOL) => call(COMMAND_TOOL, json!({ "command": self.command })),
             None if offers(DELEGATE) => call(

@@ -41,7 +41,9 @@ impl Chat<'_> {
             .file_differences(&self.sessions, choice, DIFF_LINES)
             .await?;
         if files.is_empty() {
-            return Ok(screen::print("no file differs from before this session")?);
+            return Ok(screen::print(
+                "no file differs from before this session (what commands changed is not recorded)",
+            )?);
         }
         for file in files {
             let counts = file

@@ -4,7 +4,7 @@ use super::tmux::{NARROW, Tmux, WIDE};
 use super::{last_seconds, spinner_rows};
 use crate::lango::Lango;
 use crate::models::Provider;
-use lango_testkit::model::{calls, say};
+use lango_testkit::model::{call, calls, say};
 use lango_testkit::wire_server::ScriptedAnswer;
 use serde_json::json;
 use std::time::Duration;
@@ -69,6 +69,47 @@ fn agents_that_work_at_the_same_time_are_a_tree_and_each_ends_with_its_time() {
         }
         assert!(!screen.contains("├─") && !screen.contains("└─"), "{screen}");
         terminal.assert_no_line_is_too_long();
+    }
+}
+
+#[test]
+fn a_question_is_asked_and_answered_while_another_agent_works() {
+    let provider = Provider::answering(|request| {
+        let messages = request.body["messages"].as_array().unwrap();
+        let is_first = messages.last().unwrap()["role"] == "user";
+        let is_root = request.functions().iter().any(|name| name == "delegate");
+        let is_operator = request.functions().iter().any(|name| name == "fs_write");
+        match (is_root, is_first) {
+            (true, true) => calls([
+                ("delegate", json!({ "agent": "operator", "task": "write" })),
+                ("delegate", json!({ "agent": "planner", "task": "plan" })),
+            ])
+            .into(),
+            (true, false) => say("Both are done.").into(),
+            (false, true) if is_operator => {
+                call("fs_write", json!({ "path": "new.md", "content": "x" })).into()
+            }
+            (false, false) => say("Written.").into(),
+            (false, true) => ScriptedAnswer::from(say("A plan.")).after(Duration::from_secs(6)),
+        }
+    });
+    for size in [WIDE, NARROW] {
+        let lango = Lango::new();
+        let terminal = Tmux::chat(&lango, size, provider.server.url());
+        terminal.say("go");
+        let screen = terminal.wait_for("press a key");
+        assert!(screen.contains("planner  thinking"), "{screen}");
+        assert!(
+            screen.contains("? operator  waits for your answer"),
+            "{screen}"
+        );
+        terminal.press(&["y"]);
+        let screen = terminal.wait_for("✓ write new.md");
+        assert!(!screen.contains("✓ planner"), "{screen}");
+        let screen = terminal.wait_for("5 model calls");
+        assert!(screen.contains("└ allowed once"), "{screen}");
+        assert!(screen.contains("operator: Written."), "{screen}");
+        assert!(lango.workspace().join("new.md").exists());
     }
 }
 

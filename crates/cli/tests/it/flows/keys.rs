@@ -48,6 +48,24 @@ fn switching_to_accept_edits_answers_pending_edits_and_no_other_question() {
 }
 
 #[test]
+fn mode_is_a_command_of_its_own_and_exit_leaves() {
+    let lango = Lango::new();
+    let terminal = Tmux::start::<&str>(&lango, WIDE, &[], &[]);
+    terminal.wait_for("mode: ask");
+    terminal.say("/mode");
+    terminal.wait_for("the mode is ask");
+    terminal.say("exit");
+    assert_eq!(terminal.exit_code(), 0);
+
+    let terminal = Tmux::start::<&str>(&lango, WIDE, &[], &[]);
+    terminal.wait_for("mode: ask");
+    terminal.press(&["C-c"]);
+    terminal.wait_for("ctrl-c twice");
+    terminal.press(&["C-c"]);
+    assert_eq!(terminal.exit_code(), 0);
+}
+
+#[test]
 fn a_turn_goes_on_after_ctrl_z() {
     let provider = Provider::new(vec![ScriptedAnswer::from(say(&words(60))).paced(TOKEN)]);
     let lango = Lango::new();

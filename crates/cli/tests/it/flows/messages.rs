@@ -1,10 +1,11 @@
 //! Messages that are typed while a turn runs, and turns that are stopped.
 
-use super::spinner_rows;
 use super::tmux::{NARROW, Tmux, WIDE};
+use super::{TOKEN, spinner_rows, words};
 use crate::lango::{Lango, TIMEOUT};
 use crate::models::Provider;
-use lango_testkit::model::say;
+use lango_core::ModelReply;
+use lango_testkit::model::{delegate_and_finish, say};
 use lango_testkit::wire_server::{Fault, ScriptedAnswer};
 use std::time::{Duration, Instant};
 
@@ -31,6 +32,44 @@ fn a_message_that_is_sent_during_a_turn_waits_and_runs_afterwards() {
             .collect();
         assert!(positions.is_sorted(), "{screen}");
     }
+}
+
+#[test]
+fn what_was_written_before_a_stop_stays_on_the_screen() {
+    let answer = words(400);
+    let provider = Provider::new(vec![ScriptedAnswer::from(say(&answer)).paced(TOKEN)]);
+    let lango = Lango::new();
+    let terminal = Tmux::chat(&lango, WIDE, provider.server.url());
+    terminal.say("write");
+    terminal.wait_for("w60 ");
+    terminal.press(&["Escape"]);
+    let screen = terminal.wait_for("(stopped here)");
+    assert!(screen.contains("w60 "), "{screen}");
+    assert!(!screen.contains("withdrawn"), "{screen}");
+}
+
+#[test]
+fn what_an_agent_says_before_it_delegates_stays_on_the_screen() {
+    let delegation = ModelReply {
+        text: "I will ask the planner.".to_owned(),
+        ..delegate_and_finish("planner", "plan it")
+    };
+    let provider = Provider::new(vec![
+        ScriptedAnswer::from(delegation).paced(TOKEN),
+        ScriptedAnswer::from(say("A plan.")),
+    ]);
+    let lango = Lango::new();
+    let terminal = Tmux::chat(&lango, WIDE, provider.server.url());
+    terminal.say("plan");
+    let screen = terminal.wait_for("2 model calls");
+    let order = ["I will ask the planner.", "→ planner", "A plan."];
+    let positions: Vec<_> = order
+        .iter()
+        .map(|text| screen.find(text).unwrap())
+        .collect();
+    assert!(positions.is_sorted(), "{screen}");
+    assert_eq!(screen.matches("I will ask").count(), 1, "{screen}");
+    assert!(!screen.contains("withdrawn"), "{screen}");
 }
 
 #[test]

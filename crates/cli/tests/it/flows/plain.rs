@@ -1,13 +1,16 @@
 //! Output for programs and for simple terminals: lines without a single escape byte.
 
+use super::tmux::{Tmux, WIDE};
 use crate::approvals::CREATE;
-use crate::lango::{Lango, RunResult, finish_child, text};
+use crate::lango::{BINARY, Lango, RunResult, finish_child, text};
 use crate::models::{Provider, flags, run};
 use crate::terminal::Terminal;
+use lango_testkit::model::{call, delegate_and_finish, say};
 use lango_testkit::wire_server::{Fault, ScriptedAnswer};
 use rustix::process::{Pid, Signal, kill_process};
+use serde_json::json;
 use std::process::Stdio;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 #[track_caller]
 fn assert_plain(ran: &RunResult) {
@@ -31,21 +34,47 @@ fn the_output_of_run_in_a_pipe_is_plain_and_its_exit_code_says_what_happened() {
     let model = flags("openai", provider.server.url());
     assert_plain(&run(&lango, &model, &["hello"]).exits(3));
 
-    // A model that never answers: Ctrl-C ends the turn.
-    let provider = Provider::new(vec![ScriptedAnswer::from(Fault::SilentBeforeHead)]);
-    let mut arguments = vec!["run".to_owned()];
-    arguments.extend(flags("openai", provider.server.url()));
-    arguments.push("hello".to_owned());
-    let mut command = lango.command(&arguments);
-    let command = command.stdout(Stdio::piped()).stderr(Stdio::piped());
-    let child = command.spawn().unwrap();
-    let since = Instant::now();
+    // A model that never answers: a signal ends the turn.
+    for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
+        let provider = Provider::new(vec![ScriptedAnswer::from(Fault::SilentBeforeHead)]);
+        let mut arguments = vec!["run".to_owned()];
+        arguments.extend(flags("openai", provider.server.url()));
+        arguments.push("hello".to_owned());
+        let mut command = lango.command(&arguments);
+        let command = command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let child = command.spawn().unwrap();
+        let since = Instant::now();
+        while provider.server.requests().is_empty() {
+            assert!(since.elapsed() < crate::lango::TIMEOUT, "no request");
+            std::thread::yield_now();
+        }
+        kill_process(Pid::from_child(&child), signal).unwrap();
+        assert_plain(&finish_child(child, b"").exits(code));
+    }
+}
+
+#[test]
+fn what_was_typed_before_a_question_does_not_answer_it() {
+    let provider = Provider::new(vec![
+        ScriptedAnswer::from(delegate_and_finish("operator", "write"))
+            .after(Duration::from_secs(2)),
+        ScriptedAnswer::from(call("fs_write", json!({ "path": "a.md", "content": "x" }))),
+        ScriptedAnswer::from(say("Done.")),
+    ]);
+    let lango = Lango::new();
+    let flags = flags("openai", provider.server.url());
+    let flags: Vec<String> = flags.iter().map(|flag| format!("'{flag}'")).collect();
+    let command = format!("echo data | {BINARY} {} --plain run go", flags.join(" "));
+    let terminal = Tmux::start_shell(&lango, WIDE, &command);
     while provider.server.requests().is_empty() {
-        assert!(since.elapsed() < crate::lango::TIMEOUT, "no request");
         std::thread::yield_now();
     }
-    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
-    assert_plain(&finish_child(child, b"").exits(130));
+    terminal.say("y");
+    terminal.wait_for("ctrl-d later > ");
+    assert!(!lango.workspace().join("a.md").exists());
+    terminal.say("n");
+    assert_eq!(terminal.exit_code(), 0);
+    assert!(!lango.workspace().join("a.md").exists());
 }
 
 #[test]
@@ -77,6 +106,7 @@ fn a_dumb_terminal_and_the_plain_setting_get_lines_only() {
         let mut terminal = Terminal::start(&lango, 100, arguments, env);
         terminal.wait_for("> ");
         terminal.press("read notes.md\n");
+        assert_eq!(terminal.raw().matches("\n> ").count(), 1, "one prompt");
         terminal.wait_for("bread");
         terminal.wait_for("tokens");
         terminal.press(&format!("{CREATE}\n"));

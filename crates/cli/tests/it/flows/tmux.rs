@@ -62,6 +62,17 @@ impl Tmux {
         arguments: &[A],
         env: &[(&str, &str)],
     ) -> Self {
+        let arguments = arguments.iter().map(AsRef::as_ref);
+        let command: Vec<&str> = std::iter::once(BINARY).chain(arguments).collect();
+        Self::start_program(lango, size, &command, env)
+    }
+
+    /// Opens a terminal of this size and runs a line of a shell in it.
+    pub(super) fn start_shell(lango: &Lango, size: Size, line: &str) -> Self {
+        Self::start_program(lango, size, &["sh", "-c", line], &[])
+    }
+
+    fn start_program(lango: &Lango, size: Size, program: &[&str], env: &[(&str, &str)]) -> Self {
         let mut terminal = Self {
             folder: tempfile::tempdir().unwrap(),
             size,
@@ -76,8 +87,8 @@ impl Tmux {
         command.arg("-S").arg(terminal.socket());
         command.args(["-u", "new-session", "-d"]);
         command.args(["-x", &size.columns.to_string()]);
-        command.args(["-y", &size.rows.to_string(), "--", BINARY]);
-        command.args(arguments.iter().map(AsRef::as_ref));
+        command.args(["-y", &size.rows.to_string(), "--"]);
+        command.args(program);
         // The server outlives this command; a Ctrl-C at the tests is not for it.
         command.process_group(0);
         let started = command.output().expect("the tests of the screen need tmux");

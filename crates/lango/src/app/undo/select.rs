@@ -56,14 +56,14 @@ impl App {
             UndoChoice::LastHere => (
                 self.records_here(&[self.user()])?,
                 format!(
-                    "no turn changed files in `{}`, or all were undone",
+                    "no turn changed files in `{}` with lango's file tools, or all were undone; changes of commands are not recorded",
                     self.folder()
                 ),
             ),
             UndoChoice::LastOf(session) => {
                 let records = self.undo.turns()?.into_iter();
                 let records = records.filter(|record| record.session() == session);
-                let nothing = "no turn of this session changed files, or all were undone";
+                let nothing = "no turn of this session changed files with lango's file tools, or all were undone; changes of commands are not recorded";
                 (records.collect(), nothing.to_owned())
             }
         };

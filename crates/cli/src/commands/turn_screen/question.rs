@@ -1,0 +1,154 @@
+//! Questions during a turn, and everything else that takes the terminal for a while: a pager, an editor, the shell.
+
+use super::{TurnScreen, title_working};
+use crate::commands::ask::{Question, QuestionPrompt, Reply, ask_plainly};
+use crate::commands::watch::termination_requested;
+use crate::screen::{self, columns};
+use crate::terminal::{
+    KeyReader, LineReader, LineSource, Output, Region, ScreenMode, page, suspend_process,
+};
+use std::io;
+use tokio::sync::oneshot;
+
+impl TurnScreen<'_> {
+    /// Shows a question. Its box stays on the screen; the keys that answer it are below.
+    pub(in crate::commands) async fn ask(
+        &mut self,
+        question: Question,
+        reply: oneshot::Sender<Reply>,
+    ) -> io::Result<()> {
+        if let Some(answer) = &mut self.answer {
+            answer.interrupt()?;
+        }
+        if self.display.screen == ScreenMode::Plain {
+            let lines = self
+                .lines
+                .get_or_insert_with(|| LineReader::open(LineSource::Terminal));
+            let given = tokio::select! {
+                given = ask_plainly(&question, lines) => given,
+                _ = tokio::signal::ctrl_c() => Reply::Stop,
+                () = termination_requested() => Reply::Wait,
+            };
+            let _ = reply.send(given);
+            return Ok(());
+        }
+        if !Region::is_open() {
+            Region::open(Output::Stderr);
+        }
+        if self.keys.is_none() {
+            *self.keys = Some(KeyReader::open_fresh()?);
+        }
+        // What was typed before the question appeared is never an answer.
+        while let Some(key) = self.keys.as_mut().and_then(KeyReader::try_next) {
+            if let Some(input) = &mut self.input {
+                input.handle(&key);
+            }
+        }
+        let text = question.text(columns());
+        let text = screen::colour_request(&text, &self.palette);
+        Region::print(self.display.progress, &format!("{text}\n"))?;
+        Region::send("\u{7}");
+        self.prompt = Some((QuestionPrompt::new(question), reply));
+        self.is_dirty = true;
+        self.draw()
+    }
+
+    /// Shows that the turn is being stopped.
+    pub(in crate::commands) fn show_stopping(&mut self) {
+        self.is_stopping = true;
+        self.is_dirty = true;
+    }
+
+    /// Whether a question waits for the user.
+    pub(in crate::commands) fn is_asking(&self) -> bool {
+        self.prompt.is_some()
+    }
+
+    /// Removes the question.
+    pub(in crate::commands) fn withdraw_question(&mut self) {
+        self.prompt = None;
+        self.is_dirty = true;
+        title_working(self.activity);
+    }
+
+    /// Answers the question. Until [`resume`](Self::resume) the terminal belongs to the prompts that may follow.
+    pub(in crate::commands) fn answer_question(&mut self, reply: Reply) {
+        if let Some((_, sender)) = self.prompt.take() {
+            *self.keys = None;
+            Region::close();
+            self.is_suspended = true;
+            let _ = sender.send(reply);
+        }
+    }
+
+    /// Leaves the question unanswered, because nobody can see it any more.
+    pub(in crate::commands) fn abandon_question(&mut self) {
+        self.prompt = None;
+    }
+
+    /// Uses the terminal again after an answer.
+    pub(in crate::commands) fn resume(&mut self) -> io::Result<()> {
+        if !self.is_suspended {
+            return Ok(());
+        }
+        self.is_suspended = false;
+        self.is_dirty = true;
+        if self.display.screen == ScreenMode::Live && !self.display.is_quiet {
+            Region::open(self.display.progress);
+        }
+        if self.input.is_some() {
+            *self.keys = Some(KeyReader::open()?);
+        }
+        title_working(self.activity);
+        Ok(())
+    }
+
+    /// Shows everything about the pending call in a pager.
+    pub(in crate::commands) async fn view(&mut self) -> io::Result<()> {
+        let (Some((prompt, _)), Some(keys)) = (&self.prompt, self.keys.as_mut()) else {
+            return Ok(());
+        };
+        let question = &prompt.question;
+        let palette = &self.palette;
+        let lines = |width: usize| {
+            let text = screen::colour_request(&question.full_text(width), palette);
+            text.lines().map(str::to_owned).collect()
+        };
+        page(keys, "the whole call", lines).await?;
+        // The size may have changed meanwhile.
+        if let Some(answer) = &mut self.answer {
+            answer.resize(columns());
+        }
+        Region::resize()
+    }
+
+    /// Lets the user write the message in an editor.
+    pub(in crate::commands) async fn edit(&mut self) -> io::Result<()> {
+        let Some(input) = &mut self.input else {
+            return Ok(());
+        };
+        *self.keys = None;
+        Region::close();
+        input.edit_outside().await;
+        Region::open(self.display.progress);
+        *self.keys = Some(KeyReader::open()?);
+        self.is_dirty = true;
+        Ok(())
+    }
+
+    /// Stops this process until the shell continues it. Running commands of agents go on.
+    pub(in crate::commands) fn suspend(&mut self) -> io::Result<()> {
+        let has_keys = self.keys.take().is_some();
+        let is_live = Region::is_open();
+        Region::close();
+        suspend_process();
+        if is_live {
+            Region::open(self.display.progress);
+        }
+        if has_keys {
+            *self.keys = Some(KeyReader::open()?);
+        }
+        self.is_dirty = true;
+        Ok(())
+    }
+}

@@ -1,0 +1,135 @@
+//! What is running now, for the live part of the screen.
+
+use super::{Activity, BYTES_PER_TOKEN, RunningCall, short_number, short_time};
+use crate::screen::tool_line::call_text;
+use crate::screen::{count, one_line};
+use crate::terminal::fit;
+use lango_core::AgentName;
+
+impl Activity {
+    /// Returns the rows that show what is running: one per delegation with the output of its command, and a last row
+    /// with the spinner, the agent, what it does, the time and the tokens so far.
+    pub fn rows(&mut self, spinner: &str, hint: &str, columns: usize) -> Vec<String> {
+        let delegated: Vec<usize> = (0..self.frames.len())
+            .filter(|index| !self.frames[*index].id.is_root())
+            .collect();
+        let mut rows = Vec::new();
+        if delegated.len() > 1 {
+            for (position, index) in delegated.iter().enumerate() {
+                let is_last = position + 1 == delegated.len();
+                let (branch, below) = if is_last {
+                    ("└─", "  ")
+                } else {
+                    ("├─", "│ ")
+                };
+                let work = self.work_of(*index);
+                let agent = self.frames[*index].agent.clone();
+                let agent = self.palette.agent(&agent);
+                let mark = if self.frames[*index].waiting > 0 {
+                    "?"
+                } else {
+                    spinner
+                };
+                rows.push(format!("{branch} {mark} {agent}  {work}"));
+                rows.extend(self.output_rows(*index, below));
+            }
+            let is_working = |index: &&usize| self.frames[**index].waiting == 0;
+            let working = delegated.iter().filter(is_working).count();
+            let agents = count(working as u64, "agent");
+            rows.push(self.status_row(spinner, &format!("{agents} at work"), hint, columns));
+            return rows;
+        }
+        let acting = delegated.first().copied();
+        let acting = acting.or_else(|| (!self.frames.is_empty()).then_some(0));
+        match acting {
+            Some(index) => {
+                rows.extend(self.output_rows(index, "  "));
+                let work = self.work_of(index);
+                let agent = self.frames[index].agent.clone();
+                let agent = self.palette.agent(&agent);
+                rows.push(self.status_row(spinner, &format!("{agent}  {work}"), hint, columns));
+            }
+            None => rows.push(self.status_row(spinner, "starting", hint, columns)),
+        }
+        rows
+    }
+
+    /// Whether an agent works while another one waits for an answer.
+    pub fn has_running(&self) -> bool {
+        let mut delegated = self.frames.iter().filter(|frame| !frame.id.is_root());
+        delegated.any(|frame| {
+            let mut calls = self.calls.values();
+            frame.waiting == 0 || calls.any(|call| call.frame == frame.id)
+        })
+    }
+
+    /// Returns the agent that acts now, for the title of the window.
+    pub fn acting_agent(&self) -> Option<&AgentName> {
+        self.frames.last().map(|frame| &frame.agent)
+    }
+
+    /// Returns the last row. What the agent does is shortened first, so that the time and the hint stay visible.
+    fn status_row(&self, spinner: &str, work: &str, hint: &str, columns: usize) -> String {
+        let mut parts = vec![short_time(self.elapsed())];
+        let running = self.frames.iter().filter_map(|frame| frame.model.as_ref());
+        let running: usize = running.map(|call| call.bytes / BYTES_PER_TOKEN).sum();
+        let tokens = self.reported_tokens + running as u64;
+        if tokens > 0 {
+            parts.push(format!("{} tokens", short_number(tokens)));
+        }
+        parts.push(hint.to_owned());
+        let rest = format!(" · {}", parts.join(" · "));
+        let room = columns.saturating_sub(rest.chars().count() + 2).max(10);
+        format!("{spinner} {}{}", fit(work, room), self.palette.dim(&rest))
+    }
+
+    /// Describes what an agent does now: its running call, or its model.
+    fn work_of(&self, index: usize) -> String {
+        let frame = &self.frames[index];
+        let mut calls: Vec<&RunningCall> = self
+            .calls
+            .values()
+            .filter(|call| call.frame == frame.id)
+            .collect();
+        calls.sort_by_key(|call| call.started);
+        if let Some(call) = calls.first() {
+            let more = match calls.len() - 1 {
+                0 => String::new(),
+                more => format!(" and {}", count(more as u64, "more call")),
+            };
+            let text = call_text(call.tool.as_str(), &call.arguments);
+            let time = short_time(call.started.elapsed());
+            return format!("{text}{more}  {}", self.palette.dim(&time));
+        }
+        match &frame.model {
+            Some(call) => {
+                let verb = if call.bytes > 0 {
+                    "writing"
+                } else {
+                    "thinking"
+                };
+                let time = short_time(call.started.elapsed());
+                format!(
+                    "{verb}  {}",
+                    self.palette.dim(&format!("{} {time}", call.model))
+                )
+            }
+            None if frame.waiting > 0 => "waits for your answer".to_owned(),
+            None if frame.task.is_empty() => "working".to_owned(),
+            None => one_line(&frame.task, 60),
+        }
+    }
+
+    /// Returns the last lines that the running command of an agent has printed.
+    fn output_rows(&self, index: usize, indent: &str) -> Vec<String> {
+        let frame = &self.frames[index].id;
+        let mut calls = self.calls.values().filter(|call| call.frame == *frame);
+        let Some(call) = calls.find(|call| !call.output.is_empty()) else {
+            return Vec::new();
+        };
+        let lines = call.output.lines();
+        lines
+            .map(|line| self.palette.dim(&format!("{indent}  {line}")))
+            .collect()
+    }
+}

@@ -176,8 +176,10 @@ impl<'a> TurnScreen<'a> {
             (ActivityDetail::Calls, _) => false,
         };
         for line in lines.into_iter().filter(|_| is_shown) {
-            if let Some(answer) = &mut self.answer {
-                answer.interrupt()?;
+            match &mut self.answer {
+                Some(answer) if self.is_stopping => answer.stop()?,
+                Some(answer) => answer.interrupt()?,
+                None => {}
             }
             self.print_line(&line)?;
         }
@@ -310,9 +312,13 @@ impl<'a> TurnScreen<'a> {
                 Region::resize()?;
                 return Ok(ScreenAction::Continue);
             }
-            // The terminal is gone; the signal that follows ends the process.
+            // The terminal is gone. A question can be answered later; nobody sees the rest of the turn.
             Key::Closed => {
                 *self.keys = None;
+                if self.prompt.is_none() {
+                    return Ok(ScreenAction::Stop);
+                }
+                self.answer_question(Reply::Wait);
                 return Ok(ScreenAction::Continue);
             }
             _ => {}
@@ -369,11 +375,10 @@ impl<'a> TurnScreen<'a> {
     /// part. Returns whether the answer is on the screen.
     pub(super) fn finish(&mut self, answer: Option<&str>) -> io::Result<bool> {
         let is_shown = match (&mut self.answer, answer) {
-            (Some(streamed), None) if self.is_stopping => {
-                streamed.stop()?;
-                false
-            }
             (Some(streamed), _) => {
+                if self.is_stopping {
+                    streamed.stop()?;
+                }
                 streamed.finish(answer)?;
                 answer.is_some()
             }

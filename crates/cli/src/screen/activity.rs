@@ -272,9 +272,9 @@ impl Activity {
                 }
                 lines
             }
-            // The turn fails with the same error, which is printed at its end.
+            // The end of the turn says the same.
             EventBody::TurnCorrected {
-                fault: TurnFault::ModelFailed,
+                fault: TurnFault::ModelFailed | TurnFault::Cancelled,
                 ..
             } if event.frame.is_root() => Vec::new(),
             EventBody::TurnCorrected { fault, detail, .. } => {

@@ -69,7 +69,8 @@ impl AnswerInbox {
         }
     }
 
-    /// Waits for a request that has no answer yet and is none of these. Returns it with the number of others.
+    /// Waits for a request of a running turn that has no answer yet and is none of these. Returns it with the number of
+    /// others.
     pub async fn next_request(&self, except: &[ApprovalId]) -> (PendingApproval, usize) {
         let mut waiting = self.waiting.subscribe();
         loop {
@@ -77,7 +78,9 @@ impl AnswerInbox {
                 let waiting = waiting.borrow_and_update();
                 let is_new = |waiting: &&PendingApproval| !except.contains(&waiting.request.id);
                 let mut new = waiting.iter().filter(is_new);
-                if let Some(first) = new.next() {
+                if let Some(first) = new.next()
+                    && self.lock().is_open
+                {
                     return (first.clone(), new.count());
                 }
             }
@@ -98,8 +101,8 @@ impl AnswerInbox {
 
     /// Accepts answers until the returned guard is dropped.
     pub(super) fn listen(&self) -> AnswerListener<'_> {
-        self.waiting.send_replace(Vec::new());
         self.lock().is_open = true;
+        self.waiting.send_replace(Vec::new());
         AnswerListener(self)
     }
 

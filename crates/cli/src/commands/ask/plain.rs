@@ -2,7 +2,7 @@
 
 use super::question::{GrantScope, Question, Reply};
 use crate::screen;
-use crate::terminal::LineReader;
+use crate::terminal::{LineReader, wrap_lines};
 
 /// Shows a question and reads lines until one answers it.
 pub(in crate::commands) async fn ask_plainly(question: &Question, lines: &mut LineReader) -> Reply {
@@ -83,14 +83,16 @@ async fn grant(
 /// Returns the prompt with all keys.
 fn prompt(question: &Question) -> String {
     let choices = question.choices();
-    let keys: Vec<String> = choices
+    let keys = choices
         .iter()
-        .map(|choice| format!("{} {}", choice.key, choice.meaning))
-        .collect();
+        .map(|choice| format!("  {}  {}", choice.key, choice.meaning));
+    let heading = format!("└ {}?", question.headline());
+    let lines: Vec<String> = std::iter::once(heading).chain(keys).collect();
     let later = if question.can_wait {
-        " · ctrl-d later"
+        "ctrl-d later "
     } else {
         ""
     };
-    format!("└ {}? {}{later} > ", question.headline(), keys.join(" · "))
+    let lines = wrap_lines(&lines.join("\n"), screen::columns());
+    format!("{lines}\n  {later}> ")
 }

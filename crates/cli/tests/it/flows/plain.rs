@@ -70,7 +70,7 @@ fn what_was_typed_before_a_question_does_not_answer_it() {
         std::thread::yield_now();
     }
     terminal.say("y");
-    terminal.wait_for("ctrl-d later > ");
+    terminal.wait_for("ctrl-d later >");
     assert!(!lango.workspace().join("a.md").exists());
     terminal.say("n");
     assert_eq!(terminal.exit_code(), 0);

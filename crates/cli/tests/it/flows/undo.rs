@@ -48,7 +48,7 @@ fn undo_restores_a_file_and_lists_commands_as_not_undone() {
         assert!(lango.workspace().join("made-by-a-command").exists());
 
         terminal.say("/undo");
-        terminal.wait_for("no turn changed files");
+        terminal.wait_for("no turn of this session changed files");
         terminal.assert_no_line_is_too_long();
     }
 }

@@ -23,6 +23,7 @@ mod invalid_trees;
 mod masks;
 mod misbehaviour;
 mod mode_laws;
+mod mode_switches;
 mod model_calls;
 mod modes;
 mod partition;

@@ -14,6 +14,7 @@ mod behaviour;
 mod bench;
 mod budget;
 mod capability;
+mod choices;
 mod crash_laws;
 mod duplicates;
 mod failpoints;

@@ -49,6 +49,7 @@ mod mcp_starts;
 mod memory_commands;
 mod message_ids;
 mod model_defaults;
+mod model_faults;
 mod models;
 mod modes;
 mod outages;

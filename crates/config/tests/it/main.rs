@@ -4,6 +4,7 @@
 
 mod edit;
 mod layers;
+mod paths;
 mod problems;
 mod show;
 

@@ -1,6 +1,6 @@
 //! Invariants of approvals in every random turn.
 
-use crate::property::Choices;
+use crate::choices::Choices;
 use crate::support::rule;
 use lango_core::{
     AnswerSource, ApprovalAnswer, ApprovalQuestion, ApprovalRequest, Call, Effect, Event,

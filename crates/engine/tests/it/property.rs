@@ -5,19 +5,19 @@
 //! So a counterexample shrinks to the few decisions that matter.
 
 use crate::approval_laws::{answer, check_approvals, inspection, rules};
+use crate::choices::{Choices, TEXTS};
 use crate::crash_laws::{crash, retries};
 use crate::mode_laws::{ModeLog, check_modes};
 use crate::schema_laws::{array_schema, check_answer};
 use crate::support::{SHAPES, Shape, check_request, function_names, model_fault, start, tree_with};
 use lango_core::{
-    AgentModel, AgentName, Call, CallId, CallStatus, Event, EventBody, Limits, ModelReply,
-    ModelRequest, Outcome, PermissionMode, Price, RemoteAnswer, RemoteError, RemoteThread, Text,
-    Timestamp, Trust, TurnSettings, Usage,
+    AgentModel, AgentName, CallId, CallStatus, Event, EventBody, Limits, ModelRequest, Outcome,
+    Price, RemoteAnswer, RemoteError, RemoteThread, Text, Timestamp, Trust, TurnSettings,
 };
 use lango_engine::{
     ApprovalRules, ModeSwitch, Tree, TreeMode, Turn, TurnInput, TurnStart, TurnStep,
 };
-use lango_testkit::model::{failure, raw_call};
+use lango_testkit::model::failure;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, LazyLock};
@@ -31,48 +31,6 @@ const TOOLS: [&str; 7] = [
     "odd_thing",
     "payment_send",
 ];
-const NAMES: [&str; 13] = [
-    "delegate",
-    "delegate",
-    "delegate",
-    "fs_read",
-    "fs_edit",
-    "exec_shell",
-    "search_web",
-    "memory_store",
-    "odd_thing",
-    "payment_send",
-    "no_such",
-    "",
-    "Delegate",
-];
-const AGENTS: [&str; 12] = [
-    "operator",
-    "librarian",
-    "planner",
-    "chronicler",
-    "vault",
-    "executor",
-    "researcher",
-    "memory-manager",
-    "translator",
-    "navi",
-    "",
-    "lango-orchestrator",
-];
-const TEXTS: [&str; 9] = [
-    "done",
-    "",
-    " \n",
-    "[REJECT] no",
-    "  [reject]",
-    "[REJECT",
-    "see [REJECT] there",
-    "an answer\nof two lines",
-    "[]",
-];
-const IDS: [&str; 5] = ["", "a", "b", "call_1", "x"];
-
 const PRICE: Price = Price {
     input: 3.0,
     cached: 0.3,
@@ -80,76 +38,6 @@ const PRICE: Price = Price {
     output: 15.0,
     tier: None,
 };
-
-pub(crate) struct Choices<'a> {
-    bytes: &'a [u8],
-    at: usize,
-}
-
-impl Choices<'_> {
-    pub(crate) fn next(&mut self, below: usize) -> usize {
-        let byte = self.bytes.get(self.at).copied().unwrap_or(0);
-        self.at += 1;
-        usize::from(byte) % below
-    }
-
-    fn pick<'b>(&mut self, among: &[&'b str]) -> &'b str {
-        among[self.next(among.len())]
-    }
-
-    fn arguments(&mut self) -> String {
-        let finish = ["true", "false", "\"maybe\""][self.next(3)];
-        match self.next(6) {
-            0..=2 => format!(
-                r#"{{"agent":"{}","task":"go on","finish":{finish}}}"#,
-                self.pick(&AGENTS)
-            ),
-            3 => r#"{"path":"a"}"#.to_owned(),
-            4 => r#"{"path":"a"#.to_owned(),
-            _ => "7".to_owned(),
-        }
-    }
-
-    fn reply(&mut self) -> ModelReply {
-        let text = self.pick(&TEXTS).to_owned();
-        let count = [0, 0, 1, 1, 2, 3, 6, 40][self.next(8)];
-        let mut calls: Vec<Call> = Vec::new();
-        for _ in 0..count {
-            let (id, name) = (self.pick(&IDS), self.pick(&NAMES));
-            calls.push(raw_call(id, name, &self.arguments()));
-        }
-        ModelReply {
-            text,
-            calls,
-            usage: Usage {
-                input_tokens: 7,
-                output_tokens: 3,
-                ..Usage::default()
-            },
-            ..ModelReply::default()
-        }
-    }
-
-    /// Mostly `ask`, so that turns do not end too soon.
-    fn mode(&mut self) -> PermissionMode {
-        let mode = PermissionMode::ALL.get(self.next(8));
-        mode.copied().unwrap_or_default()
-    }
-
-    fn limits(&mut self) -> Limits {
-        let rounds = [3, 1, 2, 5][self.next(4)];
-        let model_calls = [25, 0, 1, 2, 3, 4, 6, 9][self.next(8)];
-        let tool_calls = [50, 0, 1, 3][self.next(4)];
-        Limits {
-            rounds,
-            model_calls,
-            tool_calls,
-            tokens: [None, None, None, Some(0), Some(1500), Some(4000)][self.next(6)],
-            cost_micros: [None, None, None, Some(0), Some(3000), Some(20_000)][self.next(6)],
-            ..Limits::default()
-        }
-    }
-}
 
 /// What the user sets for a turn.
 #[derive(Clone)]
@@ -528,7 +416,7 @@ proptest! {
     #[test]
     fn a06_no_random_turn_breaks_an_invariant_or_replays_differently(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
         for tree in TREES.iter() {
-            let completed = run_turn(tree, &mut Choices { bytes: &bytes, at: 0 })?;
+            let completed = run_turn(tree, &mut Choices::new(&bytes))?;
             check_invariants(tree, &completed)?;
         }
     }

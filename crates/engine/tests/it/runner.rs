@@ -98,19 +98,38 @@ async fn text_before_a_call_is_withdrawn() {
 async fn a_turn_ends_although_nobody_reads_its_updates() {
     let bench = Bench::new(file_tool());
     let text = "word ".repeat(20_000);
-    let model = ScriptedModel::replies([say(&text)]).with_chunk_size(5);
-    let mut conversation = bench.runner(model).start(local());
+    let model = Arc::new(ScriptedModel::replies([say(&text)]).with_chunk_size(5));
+    let runner = bench.runner(Shared(Arc::clone(&model)));
+    let mut conversation = runner.start(local());
     let (sender, mut updates) = turn_updates();
     let stop = CancelToken::new();
     let end = conversation.turn("x", &stop, &sender).await.unwrap();
     assert_eq!(finished(end).answer.as_deref(), Some(&*text));
     let unread: Vec<TurnUpdate> = std::iter::from_fn(|| updates.try_recv()).collect();
-    assert_eq!(
-        unread.len(),
-        3,
-        "the message, the draft as a whole, the end"
+    let events = log(&bench, conversation.session()).await;
+    let [message, reply, end] = &events[..] else {
+        panic!("{} events", events.len());
+    };
+    let (frame, author) = (reply.frame.clone(), reply.author.clone());
+    let expected = [
+        TurnUpdate::Stored([message.clone()].into()),
+        TurnUpdate::ModelStarted {
+            frame: frame.clone(),
+            agent: author.clone(),
+            model: model.name().into(),
+        },
+        TurnUpdate::Draft {
+            frame,
+            author,
+            text,
+        },
+        TurnUpdate::Stored([reply.clone(), end.clone()].into()),
+    ];
+    assert!(
+        unread == expected,
+        "20,000 pieces are one unread draft, and there is no other update of them: {} updates",
+        unread.len()
     );
-    assert_eq!(drafts(&unread), text);
 }
 
 #[tokio::test]

@@ -6,8 +6,8 @@ mod phrases;
 mod refusals;
 
 use lango_core::{
-    Effect, Environment, Event, EventBody, EventRange, SessionStore, Timestamp, Tool, ToolError,
-    TurnEnvironment, UserId,
+    Effect, Environment, Event, EventBody, EventRange, Risk, SessionStore, Timestamp, Tool,
+    ToolError, TurnEnvironment, UserId,
 };
 use lango_engine::{
     CancelToken, Gate, Runner, RunnerParts, Topology, Tree, TreeSettings, turn_updates,
@@ -95,7 +95,9 @@ pub(super) fn play(mode: Mode, tools: &'static [&str], text: &str, run: Run) -> 
         .iter()
         .map(|name| {
             // All calls run, so that the test sees what the model wants.
-            let tool = CountingTool::new(name).with_effect(Effect::Pure);
+            let tool = CountingTool::new(name)
+                .with_effect(Effect::Pure)
+                .with_risk(Risk::Safe);
             Arc::new(tool.with_run(move |arguments| run(name, arguments))) as Arc<dyn Tool>
         })
         .collect();

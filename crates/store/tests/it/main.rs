@@ -13,6 +13,7 @@ mod contract;
 mod damage;
 mod database;
 mod durability;
+mod export_format;
 mod file;
 mod fork;
 mod live_changes;

@@ -156,7 +156,8 @@ impl<'a> Chat<'a> {
 
     async fn run(mut self, signals: &mut StopSignals) -> Result<Exit, Failure> {
         screen::print(&self.banner())?;
-        print_recap(&self.sessions, self.conversation.session()).await?;
+        let style = self.palette.markdown();
+        print_recap(&self.sessions, self.conversation.session(), style).await?;
         self.app.remote_agents.retry_in_background();
         self.app.vaults.allow_prompts();
         self.open_screen()?;

@@ -10,6 +10,7 @@ use lango::app::sessions::Sessions;
 use lango::app::{App, Failure, FailureKind, Persistence};
 use lango_core::{Clock, PermissionMode, SessionId, SessionQuery, SessionSummary, StoreError};
 use lango_engine::SystemClock;
+use lango_markdown::Style;
 
 /// How many sessions there are to choose from.
 const MAX_OFFERED: usize = 15;
@@ -76,7 +77,7 @@ pub(super) async fn pick_session(
     let (offered, lines) = offers(app, sessions).await?;
     let mut rows = Vec::new();
     for (session, text) in offered.iter().zip(lines) {
-        let detail = recap_lines(sessions, &session.id, 1).await?;
+        let detail = recap_lines(sessions, &session.id, 1, Style::Plain).await?;
         let detail = detail.into_iter().filter(|line| !line.is_empty());
         rows.push(PickRow {
             text,
@@ -179,9 +180,13 @@ fn offer_lines(offered: &[SessionSummary], folder: &str) -> Vec<String> {
 }
 
 /// Prints the last exchanges of a session. A new session has none.
-pub(super) async fn print_recap(sessions: &Sessions, session: &SessionId) -> Result<(), Failure> {
-    for line in recap_lines(sessions, session, RECAP_TURNS).await? {
-        screen::print(&line)?;
+pub(super) async fn print_recap(
+    sessions: &Sessions,
+    session: &SessionId,
+    style: Style,
+) -> Result<(), Failure> {
+    for row in recap_lines(sessions, session, RECAP_TURNS, style).await? {
+        screen::print_rendered(&row)?;
     }
     Ok(())
 }
@@ -190,6 +195,7 @@ async fn recap_lines(
     sessions: &Sessions,
     session: &SessionId,
     turns: usize,
+    style: Style,
 ) -> Result<Vec<String>, Failure> {
     let head = match sessions.store.read_head(session).await {
         Err(StoreError::NotFound { .. }) => return Ok(Vec::new()),
@@ -200,5 +206,5 @@ async fn recap_lines(
     for exchange in &head.exchanges[first..] {
         events.extend(sessions.store.turn_events(session, &exchange.turn).await?);
     }
-    Ok(recap(&events, screen::columns()))
+    Ok(recap(&events, screen::columns(), style))
 }

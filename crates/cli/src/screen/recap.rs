@@ -1,70 +1,54 @@
 //! The end of a conversation, shown when it is resumed.
 
-use super::one_line;
+use crate::terminal::{wrap_lines, wrap_prefixed};
 use lango_core::text::sanitize;
-use lango_core::{AgentName, Event, EventBody};
+use lango_core::{Event, EventBody};
+use lango_markdown::Style;
 
-/// How many lines of a message are shown.
-const MAX_LINES: usize = 8;
+/// How many rows of a message are shown.
+const MAX_ROWS: usize = 8;
 
-/// Returns the lines for the questions and answers of these turns: each message under its author, cut to a few lines of
-/// this width. Turns that have not ended have no answer here.
-pub fn recap(events: &[Event], width: usize) -> Vec<String> {
-    let mut lines = Vec::new();
+/// Returns the questions and answers of these turns as the chat shows them, each cut to a few rows of this width. Turns
+/// that have not ended have no answer here. The rows are safe to print.
+pub fn recap(events: &[Event], width: usize, style: Style) -> Vec<String> {
+    let mut rows = Vec::new();
     for event in events {
         match &event.body {
             EventBody::UserMessage { text, .. } => {
-                lines.extend(message(&event.author, text, width));
+                let text = sanitize(text.trim());
+                rows.push(String::new());
+                rows.extend(first_rows(wrap_prefixed(&text, "> ", "  ", width)));
             }
             EventBody::TurnFinished { answer, .. } => {
                 let answer = answer.and_then(|seq| events.iter().find(|event| event.seq == seq));
-                if let Some((author, text)) = answer.and_then(answer_text) {
-                    lines.extend(message(author, text, width));
+                if let Some(text) = answer.and_then(answer_text) {
+                    let answer = lango_markdown::render(text.trim(), style, width);
+                    let answer = wrap_lines(answer.trim_end(), width);
+                    rows.push(String::new());
+                    rows.extend(first_rows(answer.lines().map(str::to_owned).collect()));
                 }
             }
             _ => {}
         }
     }
-    lines
+    rows
 }
 
-fn answer_text(event: &Event) -> Option<(&AgentName, &str)> {
+fn answer_text(event: &Event) -> Option<&str> {
     match &event.body {
-        EventBody::AgentMessage { text, .. } => Some((&event.author, text)),
-        EventBody::RemoteReturned { output, .. } => Some((&event.author, output)),
+        EventBody::AgentMessage { text, .. } => Some(text),
+        EventBody::RemoteReturned { output, .. } => Some(output),
         _ => None,
     }
 }
 
-fn message(author: &AgentName, text: &str, width: usize) -> Vec<String> {
-    const INDENT: &str = "  ";
-    let safe = sanitize(text);
-    let content: Vec<&str> = safe.trim().lines().collect();
-    let width = width.saturating_sub(INDENT.len()).max(10);
-    let mut lines = vec![String::new(), format!("{author}:")];
-    let shown = content.iter().take(MAX_LINES);
-    lines.extend(shown.map(|line| {
-        format!("{INDENT}{}", cut(line, width))
-            .trim_end()
-            .to_owned()
-    }));
-    let left = content.len().saturating_sub(MAX_LINES);
+fn first_rows(mut rows: Vec<String>) -> Vec<String> {
+    let left = rows.len().saturating_sub(MAX_ROWS);
     if left > 0 {
-        lines.push(format!(
-            "{INDENT}… {}",
-            super::count(left as u64, "more line")
-        ));
+        rows.truncate(MAX_ROWS);
+        rows.push(format!("  … {}", super::count(left as u64, "more line")));
     }
-    lines
-}
-
-/// Cuts a line and keeps its indentation.
-fn cut(line: &str, width: usize) -> String {
-    let text = line.trim_start();
-    let indent = line.len() - text.len();
-    let indent = line[..indent].replace('\t', "  ");
-    let left = width.saturating_sub(indent.chars().count()).max(10);
-    format!("{indent}{}", one_line(text, left))
+    rows
 }
 
 #[cfg(test)]
@@ -78,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn only_questions_and_answers_are_shown_under_their_authors() {
+    fn only_questions_and_answers_are_shown() {
         let events = log()
             .ask("what is\nhere?")
             .delegate("f_1", "operator", "list the files", true)
@@ -88,8 +72,8 @@ mod tests {
             .say("test-root", "", "not the answer yet")
             .batch();
         assert_eq!(
-            recap(&events, 80).join("\n"),
-            "\nuser:\n  what is\n  here?\n\noperator:\n  three files\n\nuser:\n  and now?"
+            recap(&events, 80, Style::Plain).join("\n"),
+            "\n> what is\n  here?\n\nthree files\n\n> and now?"
         );
     }
 
@@ -98,13 +82,13 @@ mod tests {
         let long = format!("{}\n\u{1b}[2Jx", "wide ".repeat(100));
         let text = format!("{long}\n{}", "line\n".repeat(50));
         let events = log().ask(&text).batch();
-        let lines = recap(&events, 40);
-        assert!(lines.len() <= MAX_LINES + 3, "{lines:#?}");
+        let lines = recap(&events, 40, Style::Coloured);
+        assert!(lines.len() <= MAX_ROWS + 2, "{lines:#?}");
         assert!(
             lines.iter().all(|line| line.chars().count() <= 40),
             "{lines:#?}"
         );
         assert!(!lines.concat().contains('\u{1b}'));
-        assert_eq!(lines.last().unwrap(), "  … 44 more lines");
+        assert!(lines.last().unwrap().contains("more lines"), "{lines:#?}");
     }
 }

@@ -72,7 +72,7 @@ fn a_resumed_chat_shows_the_last_exchanges() {
         assert!(shown.contains(&format!("session {session}")), "{shown}");
         assert!(!shown.contains("one two three"), "{shown}");
         for part in [
-            "user:\r\n  hello",
+            "> hello",
             "list the files",
             "what is in notes.md?",
             "Buy",

@@ -112,7 +112,8 @@ impl Chat<'_> {
         self.conversation = open_session(&runner, id).await?;
         self.input.status = self.status();
         screen::print(&format!("session {}", self.conversation.session()))?;
-        print_recap(&self.sessions, self.conversation.session()).await?;
+        let style = self.palette.markdown();
+        print_recap(&self.sessions, self.conversation.session(), style).await?;
         self.finish_pending_turn().await
     }
 

@@ -37,6 +37,7 @@ mod home_workspace;
 mod knowledge;
 mod labels;
 mod lango;
+mod lists;
 mod logs;
 mod manual;
 mod markdown_export;

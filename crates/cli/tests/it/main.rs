@@ -86,6 +86,7 @@ mod session_search;
 mod sessions;
 mod settings;
 mod setup;
+mod setup_address;
 mod store;
 mod stored_data;
 mod structured;

@@ -120,17 +120,17 @@ pub enum Command {
     Serve(ServeArguments),
     /// Create, list and revoke tokens of the HTTP API, and links that sign in a browser
     Tokens {
-        /// The action.
+        /// The action; list if none is given.
         #[command(subcommand)]
-        command: TokensCommand,
+        command: Option<TokensCommand>,
     },
     /// Show the agents, their tools and their instructions; create new agents
     Agents(AgentsArguments),
     /// List, search, show, rename or resume sessions; export, import, verify or delete them
     Sessions {
-        /// The action.
+        /// The action; list if none is given.
         #[command(subcommand)]
-        command: SessionsCommand,
+        command: Option<SessionsCommand>,
     },
     /// Back up, restore, compact or move the database
     Store {
@@ -143,9 +143,9 @@ pub enum Command {
         /// Use the vault of `server.user`, which callers of `lango serve` use, instead of yours.
         #[arg(long, global = true)]
         server: bool,
-        /// The action.
+        /// The action; list if none is given.
         #[command(subcommand)]
-        command: SecretsCommand,
+        command: Option<SecretsCommand>,
     },
     /// Show the wallet of the agents and its payments; reconcile unknown ones
     Payments {
@@ -167,21 +167,21 @@ pub enum Command {
     },
     /// Add documents to the library; search, list and forget them
     Knowledge {
-        /// The action.
+        /// The action; list if none is given.
         #[command(subcommand)]
-        command: KnowledgeCommand,
+        command: Option<KnowledgeCommand>,
     },
     /// List, search and forget what lango remembers of your conversations
     Memory {
-        /// The action.
+        /// The action; list if none is given.
         #[command(subcommand)]
-        command: MemoryCommand,
+        command: Option<MemoryCommand>,
     },
     /// Add, list, test and remove MCP servers, log in to them, and accept their changes
     Mcp {
-        /// The action.
+        /// The action; list if none is given.
         #[command(subcommand)]
-        command: McpCommand,
+        command: Option<McpCommand>,
     },
     /// List the skills that agents can use, and what is wrong with the others
     Skills {
@@ -265,10 +265,13 @@ pub enum AgentsCommand {
     },
 }
 
+/// The maximum number of documents in a list, unless another one is given.
+const DOCUMENT_LIMIT: usize = 100;
+
 /// The actions of `lango knowledge`.
 #[derive(Debug, Subcommand)]
 #[command(
-    after_help = "Examples:\n  lango knowledge add docs/ notes.md\n  lango knowledge search \"how is it deployed\"\n  \
+    after_help = "Examples:\n  lango knowledge\n  lango knowledge add docs/ notes.md\n  lango knowledge search \"how is it deployed\"\n  \
                         lango knowledge forget docs/old.md"
 )]
 pub enum KnowledgeCommand {
@@ -305,7 +308,7 @@ pub enum KnowledgeCommand {
         #[arg(long)]
         json: bool,
         /// The maximum number of entries.
-        #[arg(long, default_value_t = 100)]
+        #[arg(long, default_value_t = DOCUMENT_LIMIT)]
         limit: usize,
     },
     /// Forget a document, by its id or file; a folder means all documents in it
@@ -315,6 +318,15 @@ pub enum KnowledgeCommand {
     },
     /// Recompute all vectors, after the embedding provider has changed
     Reindex,
+}
+
+impl Default for KnowledgeCommand {
+    fn default() -> Self {
+        Self::List {
+            json: false,
+            limit: DOCUMENT_LIMIT,
+        }
+    }
 }
 
 /// The search method.

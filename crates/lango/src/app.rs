@@ -30,6 +30,7 @@ mod notice;
 pub mod paths;
 pub mod payment;
 pub mod project_trust;
+mod provider_address;
 pub mod remote_agents;
 pub mod restore;
 pub mod retention;

@@ -32,6 +32,12 @@ pub struct OfflineModel;
 
 impl OfflineModel {
     pub const NAME: &'static str = "offline/rules";
+
+    /// Returns three phrases that work in any folder and need no approval, as the greeting suggests them to the default
+    /// team.
+    pub fn examples() -> [&'static str; 3] {
+        suggestions::examples()
+    }
 }
 
 impl Model for OfflineModel {

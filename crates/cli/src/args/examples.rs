@@ -8,7 +8,11 @@ const EXAMPLES: &[(&[&str], &[&str])] = &[
     (&["agents", "new"], &["lango agents new reviewer"]),
     (
         &["tokens"],
-        &["lango tokens create laptop", "lango tokens link"],
+        &[
+            "lango tokens",
+            "lango tokens create laptop",
+            "lango tokens link",
+        ],
     ),
     (
         &["tokens", "create"],

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 #[derive(Debug, Subcommand)]
 #[command(
     after_help = "Examples:\n  lango mcp add git --agent operator -- mcp-server-git\n  \
-                  lango mcp list\n  lango mcp test git\n  lango mcp trust git\n  lango mcp login tracker"
+                  lango mcp\n  lango mcp test git\n  lango mcp trust git\n  lango mcp login tracker"
 )]
 pub enum McpCommand {
     /// Add a server to your configuration file
@@ -55,6 +55,12 @@ pub enum McpCommand {
         #[arg(long, value_name = "HASH", conflicts_with = "yes")]
         hash: Vec<String>,
     },
+}
+
+impl Default for McpCommand {
+    fn default() -> Self {
+        Self::List { json: false }
+    }
 }
 
 /// Arguments of `lango mcp add`.

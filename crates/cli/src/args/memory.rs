@@ -2,10 +2,13 @@
 
 use clap::{ArgGroup, Subcommand};
 
+/// The maximum number of entries in a list, unless another one is given.
+const LIST_LIMIT: usize = 50;
+
 /// The actions of `lango memory`.
 #[derive(Debug, Subcommand)]
 #[command(
-    after_help = "Examples:\n  lango memory list\n  lango memory search tea\n  lango memory forget m_3"
+    after_help = "Examples:\n  lango memory\n  lango memory search tea\n  lango memory forget m_3"
 )]
 pub enum MemoryCommand {
     /// List your memories, newest first: what you asked to save, and what was observed in sessions
@@ -14,7 +17,7 @@ pub enum MemoryCommand {
         #[arg(long)]
         json: bool,
         /// The maximum number of entries.
-        #[arg(long, default_value_t = 50)]
+        #[arg(long, default_value_t = LIST_LIMIT)]
         limit: usize,
     },
     /// Search your memories for words
@@ -26,7 +29,7 @@ pub enum MemoryCommand {
         #[arg(long)]
         json: bool,
         /// The maximum number of entries.
-        #[arg(long, default_value_t = 50)]
+        #[arg(long, default_value_t = LIST_LIMIT)]
         limit: usize,
     },
     /// Forget memories permanently; the logs of the sessions stay as they are
@@ -42,4 +45,13 @@ pub enum MemoryCommand {
         #[arg(long)]
         yes: bool,
     },
+}
+
+impl Default for MemoryCommand {
+    fn default() -> Self {
+        Self::List {
+            json: false,
+            limit: LIST_LIMIT,
+        }
+    }
 }

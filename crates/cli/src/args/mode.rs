@@ -30,7 +30,7 @@ impl Arguments {
             Some(Command::Chat(arguments)) => Some(arguments.mode),
             Some(Command::Resume(arguments)) => Some(arguments.mode),
             Some(Command::Sessions {
-                command: SessionsCommand::Resume { mode, .. },
+                command: Some(SessionsCommand::Resume { mode, .. }),
             }) => Some(*mode),
             Some(Command::Approvals {
                 command: Some(ApprovalsCommand::Answer { mode, .. }),

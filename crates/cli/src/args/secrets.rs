@@ -11,7 +11,7 @@ use std::path::PathBuf;
     after_help = "Examples:\n  lango secrets set OPENAI_API_KEY     type the value; it is not shown\n  \
                   pass show openai | lango secrets set OPENAI_API_KEY\n  \
                   lango secrets bind GITHUB_TOKEN --for github     for commands\n  \
-                  lango secrets list\n  \
+                  lango secrets\n  \
                   lango secrets unlock                 for 15 minutes in this login session\n\n\
                   The first `set` creates the vault. Scripts and servers unlock it with LANGO_VAULT_PASSPHRASE or vault.keyFile;\n\
                   LANGO_SERVER_VAULT_PASSPHRASE is for the vault of `lango secrets --server`."
@@ -123,6 +123,12 @@ pub enum SecretsCommand {
         #[arg(long)]
         yes: bool,
     },
+}
+
+impl Default for SecretsCommand {
+    fn default() -> Self {
+        Self::List { json: false }
+    }
 }
 
 /// Arguments of `lango secrets bind`.

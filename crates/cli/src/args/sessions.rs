@@ -4,10 +4,13 @@ use super::archive::{DeleteArguments, ExportArguments, ImportArguments, VerifyAr
 use super::mode::ModeArgument;
 use clap::Subcommand;
 
+/// The maximum number of entries in a list, unless another one is given.
+const LIST_LIMIT: usize = 20;
+
 /// The actions of `lango sessions`.
 #[derive(Debug, Subcommand)]
 #[command(
-    after_help = "Examples:\n  lango sessions list\n  lango sessions search \"deploy key\"\n  lango sessions show s_1k2m\n  \
+    after_help = "Examples:\n  lango sessions\n  lango sessions search \"deploy key\"\n  lango sessions show s_1k2m\n  \
                         lango sessions rename s_1k2m \"Deploy to staging\"\n  \
                         lango sessions export --all --output sessions.jsonl"
 )]
@@ -18,7 +21,7 @@ pub enum SessionsCommand {
         #[arg(long)]
         json: bool,
         /// The maximum number of entries.
-        #[arg(long, default_value_t = 20)]
+        #[arg(long, default_value_t = LIST_LIMIT)]
         limit: usize,
     },
     /// Show a session, with the author of every message
@@ -38,7 +41,7 @@ pub enum SessionsCommand {
         #[arg(long)]
         json: bool,
         /// The maximum number of entries.
-        #[arg(long, default_value_t = 20)]
+        #[arg(long, default_value_t = LIST_LIMIT)]
         limit: usize,
     },
     /// Give a session another title
@@ -69,4 +72,13 @@ pub enum SessionsCommand {
     Verify(VerifyArguments),
     /// Delete sessions permanently
     Delete(DeleteArguments),
+}
+
+impl Default for SessionsCommand {
+    fn default() -> Self {
+        Self::List {
+            json: false,
+            limit: LIST_LIMIT,
+        }
+    }
 }

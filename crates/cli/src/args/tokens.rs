@@ -43,6 +43,12 @@ pub enum TokensCommand {
     },
 }
 
+impl Default for TokensCommand {
+    fn default() -> Self {
+        Self::List { json: false }
+    }
+}
+
 /// Arguments of `lango web`.
 #[derive(Debug, Args)]
 #[command(

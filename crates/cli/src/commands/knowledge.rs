@@ -17,13 +17,13 @@ use std::path::PathBuf;
 /// Runs the command.
 pub(super) async fn knowledge(
     config: Vec<String>,
-    command: KnowledgeCommand,
+    command: Option<KnowledgeCommand>,
 ) -> Result<Exit, Failure> {
     let app = App::load(config).await?;
     let Some(known) = &app.knowledge else {
         return Err(Failure::config("there is no library"));
     };
-    match command {
+    match command.unwrap_or_default() {
         KnowledgeCommand::Add { paths, trust, json } => {
             check_embedder(known)?;
             let _lease = lease_library(&app).await?;

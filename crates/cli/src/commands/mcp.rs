@@ -28,8 +28,8 @@ fn redacted_target(server: &ServerOverview) -> String {
 }
 
 /// Runs the command.
-pub(super) async fn mcp(config: Vec<String>, command: McpCommand) -> Result<Exit, Failure> {
-    match command {
+pub(super) async fn mcp(config: Vec<String>, command: Option<McpCommand>) -> Result<Exit, Failure> {
+    match command.unwrap_or_default() {
         // A broken server must not prevent its removal, so these two do not load the servers first.
         McpCommand::Add(arguments) => add::add(config, arguments).await,
         McpCommand::Remove { id } => add::remove(config, &id),

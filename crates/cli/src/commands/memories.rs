@@ -13,9 +13,12 @@ use lango_store::{MemoryId, Store};
 use std::sync::Arc;
 
 /// Runs the command. It works also while memory is off.
-pub(super) async fn memories(config: Vec<String>, command: MemoryCommand) -> Result<Exit, Failure> {
+pub(super) async fn memories(
+    config: Vec<String>,
+    command: Option<MemoryCommand>,
+) -> Result<Exit, Failure> {
     let app = App::load(config).await?;
-    match command {
+    match command.unwrap_or_default() {
         MemoryCommand::List { json, limit } => {
             let found = match existing(&app).await? {
                 Some(memory) => memory.list(&app.user(), limit.saturating_add(1)).await?,

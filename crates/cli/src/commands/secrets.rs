@@ -25,10 +25,10 @@ use std::io::{BufRead, IsTerminal, Write};
 pub(super) async fn secrets(
     config: Vec<String>,
     owner: VaultOwner,
-    command: SecretsCommand,
+    command: Option<SecretsCommand>,
 ) -> Result<Exit, Failure> {
     let secrets = VaultContext::load(config, owner)?;
-    let done = run(&secrets, command).await;
+    let done = run(&secrets, command.unwrap_or_default()).await;
     let (name, command) = (secrets.access.name(), secrets.access.command());
     done.map_err(|failure| {
         failure

@@ -29,8 +29,9 @@ const MAX_UNFINISHED: usize = 1_000;
 pub(super) async fn sessions(
     config: Vec<String>,
     mode: PermissionMode,
-    command: SessionsCommand,
+    command: Option<SessionsCommand>,
 ) -> Result<Exit, Failure> {
+    let command = command.unwrap_or_default();
     let mut app = match command {
         SessionsCommand::Resume { .. } => App::load_for(config, Persistence::Everything).await?,
         _ => App::load(config).await?,

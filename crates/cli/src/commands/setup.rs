@@ -1,6 +1,7 @@
 //! `lango setup`: connects a model. Asks for the provider, its key and the model, tests the model with one short call,
 //! and only then stores the key and changes the configuration file.
 
+mod address;
 mod dialog;
 mod key;
 mod model;
@@ -10,13 +11,12 @@ use crate::args::SetupArguments;
 use crate::exit::Exit;
 use crate::screen;
 use key::{KeyAnswer, read_piped_key};
-use lango::app::setup::{ConnectError, Connection, precedence_warnings};
+use lango::app::setup::{ConnectError, Connection, NewKey, precedence_warnings};
 use lango::app::signals::StartSignals;
 use lango::app::vault::PromptMode;
 use lango::app::{App, Failure};
 use lango_core::RecordSelection;
 use lango_models::OfflineModel;
-use lango_secrets::SecretValue;
 use lango_vault::OpenVault;
 use std::time::{Duration, Instant};
 
@@ -29,7 +29,7 @@ struct Tested {
     /// The model without its provider.
     model: String,
     /// The new key, if one was given.
-    key: Option<SecretValue>,
+    key: Option<NewKey>,
     /// The vault that gets the new key, if there is one.
     vault: Option<OpenVault>,
 }
@@ -51,6 +51,7 @@ pub(super) async fn setup(config: Vec<String>, arguments: SetupArguments) -> Res
     } = tested;
     let provider = connection.provider.clone();
     let is_in_file = key.is_some() && vault.is_none();
+    let key = key.map(|key| key.value);
     let lines = connection.write(&app, &model, key, vault.as_ref()).await?;
     for line in lines {
         screen::print(&line)?;
@@ -73,10 +74,12 @@ async fn connect(app: &App, arguments: &SetupArguments) -> Result<Option<Tested>
         return Err(Failure::usage(message).next("lango -c agent.model=offline"));
     }
     let piped = read_piped_key(arguments)?;
-    let Some((provider, address)) = provider::choose(app, arguments).await? else {
+    let Some(selection) = provider::choose(app, arguments).await? else {
         return Ok(None);
     };
-    let connection = Connection::new(app, &provider, address.as_deref())?;
+    let Some(connection) = address::connect(app, arguments, selection).await? else {
+        return Ok(None);
+    };
     let given = match piped {
         Some(key) => KeyAnswer::New(key),
         None => key::ask(app, arguments, &connection).await?,
@@ -124,7 +127,7 @@ async fn test(
     app: &App,
     arguments: &SetupArguments,
     connection: &Connection,
-    key: Option<&SecretValue>,
+    key: Option<&NewKey>,
 ) -> Result<Option<String>, ConnectError> {
     let Some(model) = model::choose(app, arguments, connection, key).await? else {
         return Ok(None);
@@ -149,7 +152,7 @@ async fn open_vault(app: &App) -> Result<Option<OpenVault>, Failure> {
     }
 }
 
-/// Returns the command that asks nothing: what was given, and these flags.
+/// Returns the command that asks nothing: what was given, and these flags. A key on standard input must be given again.
 fn command(arguments: &SetupArguments, more: &str) -> String {
     let given = [
         ("provider", &arguments.provider),
@@ -165,5 +168,10 @@ fn command(arguments: &SetupArguments, more: &str) -> String {
             format!(" --{flag} '{}'", value.replace('\'', "'\\''"))
         })
     });
-    format!("lango setup{}{more}", given.collect::<String>())
+    let (key, input) = if arguments.key_stdin {
+        (" --key-stdin", " < FILE_WITH_THE_KEY")
+    } else {
+        ("", "")
+    };
+    format!("lango setup{}{key}{more}{input}", given.collect::<String>())
 }

@@ -11,9 +11,12 @@ use lango_core::{AccessToken, Clock, Timestamp, TokenKind, TokenStore, UserId};
 use lango_engine::SystemClock;
 
 /// Runs the command.
-pub(super) async fn tokens(config: Vec<String>, command: TokensCommand) -> Result<Exit, Failure> {
+pub(super) async fn tokens(
+    config: Vec<String>,
+    command: Option<TokensCommand>,
+) -> Result<Exit, Failure> {
     let app = App::load(config).await?;
-    match command {
+    match command.unwrap_or_default() {
         TokensCommand::Create {
             name,
             scope,

@@ -139,13 +139,13 @@ fn a_wrong_command_line_is_a_usage_error_with_help() {
         &["run", "--jsno", "hello"],
         &["run", "--json", "--jsonl", "hello"],
         &["run", "--ephemeral", "--session", "s_1", "hello"],
-        &["sessions"],
+        &["config"],
         &["sessions", "list", "--limit", "many"],
     ] {
         let ran = lango.run(arguments).exits(2);
         assert_eq!(ran.stdout, "", "{arguments:?}");
         assert!(
-            ran.stderr.starts_with("error: ") || arguments == ["sessions"],
+            ran.stderr.starts_with("error: ") || arguments == ["config"],
             "{ran:#?}"
         );
         assert!(ran.stderr.contains("help"), "{ran:#?}");

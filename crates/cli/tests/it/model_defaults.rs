@@ -296,7 +296,9 @@ fn setup_proposes_the_model_that_the_key_selects() {
 #[test]
 fn setup_lists_models_with_prices_and_writes_the_chosen_one() {
     let offered = ["openai/gpt-oss-20b", "llama-9", "qwen/qwen3.8-27b"];
-    let provider = Provider::new(vec![list("groq", &offered), say("hi").into()]);
+    // The first one checks the address.
+    let lists = [list("groq", &offered), list("groq", &offered)];
+    let provider = Provider::new(lists.into_iter().chain([say("hi").into()]).collect());
     let lango = Lango::new();
     let address = format!("providers.groq.baseUrl={}", provider.server.url());
     let flags = ["-c", &address, "-c", "providers.groq.apiKeyEnv=THE_KEY"];

@@ -12,9 +12,9 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-const KEY: &str = "sk-canary-0123456789";
+pub(crate) const KEY: &str = "sk-canary-0123456789";
 
-fn list() -> ScriptedAnswer {
+pub(crate) fn list() -> ScriptedAnswer {
     ScriptedAnswer::json(
         &json!({ "data": [{ "id": "embed-1" }, { "id": "small" }, { "id": "large" }] }),
     )
@@ -24,7 +24,7 @@ fn keys_file(lango: &Lango) -> PathBuf {
     lango.home().join("credentials/keys.toml")
 }
 
-fn config(lango: &Lango) -> String {
+pub(crate) fn config(lango: &Lango) -> String {
     fs::read_to_string(lango.home().join("lango.toml")).unwrap()
 }
 
@@ -45,7 +45,7 @@ fn store_key(lango: &Lango, provider: &str, address: &str) {
 }
 
 /// Runs setup with a key on standard input.
-fn with_key(lango: &Lango, key: &str, arguments: &[&str]) -> RunResult {
+pub(crate) fn with_key(lango: &Lango, key: &str, arguments: &[&str]) -> RunResult {
     let arguments = [&["setup", "--key-stdin"], arguments].concat();
     lango.piped(&arguments, key)
 }
@@ -60,7 +60,8 @@ fn keys_sent(provider: &Provider) -> Vec<String> {
 
 #[test]
 fn a_key_typed_at_the_terminal_is_never_shown_and_only_its_owner_can_read_it() {
-    let answers = vec![list(), say("ok").into(), say("hi").into(), say("ok").into()];
+    let replies = ["ok", "hi", "ok"].map(|text| say(text).into());
+    let answers = [list(), list()].into_iter().chain(replies).collect();
     let provider = Provider::new(answers);
     let lango = Lango::new();
     let url = provider.server.url();
@@ -94,7 +95,13 @@ fn a_key_typed_at_the_terminal_is_never_shown_and_only_its_owner_can_read_it() {
 
     assert_eq!(lango.run(&["run", "hello"]).ok().stdout, "hi\n");
     let bearer = format!("Bearer {KEY}");
-    assert_eq!(keys_sent(&provider), vec![bearer; 3]);
+    let mut sent = keys_sent(&provider);
+    assert_eq!(
+        sent.remove(0),
+        "none",
+        "the address is checked without a key"
+    );
+    assert_eq!(sent, vec![bearer; 3]);
     for command in [
         &["config", "show", "--origin"][..],
         &["config", "show"],
@@ -387,7 +394,7 @@ fn without_a_terminal_missing_answers_exit_2_with_the_command_to_run() {
 
 #[test]
 fn a_refused_key_can_be_typed_again() {
-    let provider = Provider::new(vec![Fault::BadKey.into(), list(), say("ok").into()]);
+    let provider = Provider::new(vec![list(), Fault::BadKey.into(), list(), say("ok").into()]);
     let lango = Lango::new();
     let arguments = [
         "setup",
@@ -408,17 +415,16 @@ fn a_refused_key_can_be_typed_again() {
     assert_eq!(code, Some(0), "{last}");
     assert!(config(&lango).contains("model = \"groq/large\""));
     let sent = keys_sent(&provider);
-    assert_eq!(sent[0], "Bearer sk-wrong");
-    assert_eq!(sent[1..], vec![format!("Bearer {KEY}"); 2]);
+    assert_eq!(sent[..2], ["none", "Bearer sk-wrong"]);
+    assert_eq!(sent[2..], vec![format!("Bearer {KEY}"); 2]);
 }
 
 #[test]
 fn ctrl_c_at_any_point_writes_nothing_and_restores_the_terminal() {
-    let provider = Provider::new(vec![
-        list(),
-        list(),
-        ScriptedAnswer::from(Fault::SilentBeforeHead),
-    ]);
+    // Each time, the address is checked before the key is asked for.
+    let lists = std::iter::repeat_with(list).take(5);
+    let silent = ScriptedAnswer::from(Fault::SilentBeforeHead);
+    let provider = Provider::new(lists.chain([silent]).collect());
     let lango = Lango::new();
     let url = provider.server.url();
     // Ctrl-C goes to the shell too.

@@ -11,6 +11,7 @@ pub use keys::ProviderKey;
 use crate::app::failure::Failure;
 use crate::app::model_lists::{ListKey, ModelList, ModelLists};
 use crate::app::notice::notice;
+use crate::app::provider_address::with_scheme;
 use crate::app::vault::Credentials;
 use lango_config::Settings;
 use lango_core::Model;
@@ -185,10 +186,10 @@ impl ModelSelector<'_> {
                 known.is_some() || self.settings.providers.contains_key(id),
             ));
         };
-        if !base_url.starts_with("http://") && !base_url.starts_with("https://") {
+        let base_url = with_scheme(&base_url).map_err(|missing| {
             let message = format!("providers.{id}.baseUrl must start with http:// or https://");
-            return Err(Failure::config(message));
-        }
+            Failure::config(message).next(missing.next)
+        })?;
         if config.api.is_some() && kind != ProviderFamily::OpenAi {
             let kind = kind.name();
             let message = format!(

@@ -4,6 +4,7 @@
 mod config_file;
 mod providers;
 
+pub use crate::app::provider_address::check_address;
 pub use providers::{ProviderChoice, provider_choices};
 
 use crate::app::credentials_file::store_key;
@@ -23,6 +24,9 @@ use std::time::Duration;
 
 /// How long the list of a provider's models may take.
 const LIST_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How long connecting to an address may take before it counts as unreachable.
+const REACH_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Makes one short call to the model.
 pub async fn test_call(model: &dyn Model, timeout: Duration) -> Result<(), ModelError> {
@@ -52,20 +56,22 @@ pub async fn test_call(model: &dyn Model, timeout: Duration) -> Result<(), Model
 /// Why a model cannot be connected.
 pub enum ConnectError {
     /// The provider did not answer, or refused.
-    Model(ModelError),
+    Model {
+        /// The provider or model, to show.
+        subject: String,
+        fault: ModelFault,
+    },
     Other(Failure),
 }
 
 impl ConnectError {
     /// Returns whether the provider refused the key.
     pub fn is_bad_key(&self) -> bool {
-        matches!(self, Self::Model(error) if matches!(error.fault, ModelFault::BadKey { .. }))
-    }
-}
-
-impl From<ModelError> for ConnectError {
-    fn from(error: ModelError) -> Self {
-        Self::Model(error)
+        let fault = match self {
+            Self::Model { fault, .. } => Some(fault),
+            Self::Other(_) => None,
+        };
+        matches!(fault, Some(ModelFault::BadKey { .. }))
     }
 }
 
@@ -77,11 +83,11 @@ impl From<Failure> for ConnectError {
 
 impl From<ConnectError> for Failure {
     fn from(error: ConnectError) -> Self {
-        let error = match error {
-            ConnectError::Model(error) => error,
+        let (subject, fault) = match error {
+            ConnectError::Model { subject, fault } => (subject, fault),
             ConnectError::Other(failure) => return failure,
         };
-        let next = match &error.fault {
+        let next = match &fault {
             ModelFault::BadKey { .. } => "check the key at its provider",
             ModelFault::Unreachable { .. } => "check the address, and that the server runs",
             ModelFault::UnknownModel { .. } => "choose another model, or check the address",
@@ -91,13 +97,37 @@ impl From<ConnectError> for Failure {
             _ => "fix the problem",
         };
         let next = format!("{next}, then run `lango setup` again; nothing was written");
-        Self::config(error.to_string()).next(next)
+        Self::config(format!("{subject}: {fault}")).next(next)
+    }
+}
+
+/// A key that the user gave.
+pub struct NewKey {
+    pub value: SecretValue,
+    pub origin: KeyOrigin,
+}
+
+/// How the user gave a key.
+#[derive(Clone, Copy)]
+pub enum KeyOrigin {
+    Typed,
+    StandardInput,
+}
+
+impl KeyOrigin {
+    fn text(self) -> &'static str {
+        match self {
+            Self::Typed => "just typed",
+            Self::StandardInput => "from standard input",
+        }
     }
 }
 
 /// A provider that is about to be connected.
 pub struct Connection {
     pub provider: String,
+    /// What the user calls the provider: its name, or its address if the user gave no name.
+    pub label: String,
     /// The settings as they will be.
     settings: Settings,
     /// What the configuration file gets besides the model.
@@ -134,6 +164,7 @@ impl Connection {
         }
         let connection = Self {
             provider: provider.to_owned(),
+            label: provider.to_owned(),
             settings,
             changes,
         };
@@ -141,6 +172,44 @@ impl Connection {
         let selector = connection.selector(app);
         selector.provider_settings_with(provider, ProviderKey::default())?;
         Ok(connection)
+    }
+
+    /// Uses the address as the label, because lango chose the name of the provider.
+    pub fn with_address_as_label(mut self) -> Self {
+        let address = self.own_address().and_then(|text| Url::parse(text).ok());
+        if let Some(url) = address {
+            let shown = redacted_url(&url).to_string();
+            self.label = shown.trim_end_matches('/').to_owned();
+        }
+        self
+    }
+
+    /// Returns the address that the user gave, now or in the configuration; `None` if the provider is at its usual one.
+    pub fn own_address(&self) -> Option<&str> {
+        let config = self.settings.providers.get(&self.provider);
+        config.and_then(|config| config.base_url.as_deref())
+    }
+
+    /// Checks that a server answers at the address, whatever it answers. Sends no key.
+    pub async fn reach(&self, app: &App) -> Result<(), ConnectError> {
+        let selector = self.selector(app);
+        let mut settings =
+            selector.provider_settings_with(&self.provider, ProviderKey::default())?;
+        settings.timeouts.connect = REACH_TIMEOUT;
+        let provider = Provider::new(settings);
+        match tokio::time::timeout(LIST_TIMEOUT, provider.list()).await {
+            Ok(Err(error)) if matches!(error.fault, ModelFault::Unreachable { .. }) => {
+                Err(self.provider_error(error))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn provider_error(&self, error: ModelError) -> ConnectError {
+        ConnectError::Model {
+            subject: format!("`{}`", self.label),
+            fault: error.fault,
+        }
     }
 
     fn selector<'a>(&'a self, app: &'a App) -> ModelSelector<'a> {
@@ -164,8 +233,7 @@ impl Connection {
     /// Returns whether a key makes no sense: a known server on this machine.
     pub fn takes_no_key(&self) -> bool {
         let known = known_provider(&self.provider).filter(|known| known.probe.is_some());
-        let config = self.settings.providers.get(&self.provider);
-        known.is_some() && config.is_none_or(|config| config.base_url.is_none())
+        known.is_some() && self.own_address().is_none()
     }
 
     /// Returns the provider's models with this key, or with the one that it already has. A provider that does not list
@@ -173,13 +241,13 @@ impl Connection {
     pub async fn list_models(
         &self,
         app: &App,
-        key: Option<&SecretValue>,
+        key: Option<&NewKey>,
     ) -> Result<Vec<String>, ConnectError> {
         let provider = self.open(app, key)?;
         let list = tokio::time::timeout(LIST_TIMEOUT, provider.list()).await;
         Ok(match list {
             Ok(Ok(models)) if !models.is_empty() => models,
-            Ok(Err(error)) if is_fatal(&error.fault) => return Err(error.into()),
+            Ok(Err(error)) if is_fatal(&error.fault) => return Err(self.provider_error(error)),
             _ => models_of(&self.provider).map(str::to_owned).collect(),
         })
     }
@@ -189,26 +257,34 @@ impl Connection {
         &self,
         app: &App,
         model: &str,
-        key: Option<&SecretValue>,
+        key: Option<&NewKey>,
         timeout: Duration,
     ) -> Result<(), ConnectError> {
-        let model = self.open(app, key)?.model(model);
-        Ok(test_call(&model, timeout).await?)
+        let called = self.open(app, key)?.model(model);
+        let result = test_call(&called, timeout).await;
+        result.map_err(|error| ConnectError::Model {
+            subject: if self.label == self.provider {
+                format!("model `{}`", called.name())
+            } else {
+                format!("model `{model}` of {}", self.label)
+            },
+            fault: error.fault,
+        })
     }
 
-    fn open(&self, app: &App, key: Option<&SecretValue>) -> Result<Provider, Failure> {
+    fn open(&self, app: &App, key: Option<&NewKey>) -> Result<Provider, Failure> {
         let selector = self.selector(app);
-        let Some(key) = key else {
+        let Some(NewKey { value, origin }) = key else {
             return selector.provider(&self.provider);
         };
-        let value = SecretValue::new(key.expose());
+        let value = SecretValue::new(value.expose());
         let key = ProviderKey {
             credential: Some(Credential::fixed(
                 &self.provider,
                 value,
                 app.credentials.masks(),
             )),
-            source: "just typed".to_owned(),
+            source: origin.text().to_owned(),
         };
         let settings = selector.provider_settings_with(&self.provider, key)?;
         Ok(Provider::new(settings))
@@ -352,24 +428,4 @@ fn check_name(provider: &str) -> Result<(), Failure> {
     }
     let message = format!("`{provider}` cannot be the name of a provider");
     Err(Failure::usage(message).next("use letters, digits, `-` and `_`"))
-}
-
-/// Checks the address of a server, and returns it without a slash at its end.
-fn check_address(address: &str) -> Result<String, Failure> {
-    let address = address.trim().trim_end_matches('/');
-    let invalid = |problem: &str| {
-        Failure::usage(format!("the address cannot be used: {problem}"))
-            .next("give the address of the API, such as http://127.0.0.1:8000/v1")
-    };
-    let url = Url::parse(address).map_err(|error| invalid(&error.to_string()))?;
-    if !["http", "https"].contains(&url.scheme()) || url.host_str().is_none() {
-        return Err(invalid("it must start with http:// or https:// and a host"));
-    }
-    if !url.username().is_empty() || url.password().is_some() {
-        let shown = redacted_url(&url);
-        return Err(invalid(&format!(
-            "it contains a user name or password; use {shown} and a key"
-        )));
-    }
-    Ok(address.to_owned())
 }

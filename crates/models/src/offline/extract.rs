@@ -177,6 +177,13 @@ pub(super) fn certain_path(text: &str) -> Option<String> {
 
 /// Returns whether a word looks like a path: it has an extension, a slash or a leading dot, or is a name like README.
 pub(super) fn is_path(word: &str) -> bool {
+    is_file(word)
+        || (!word.contains("://") && word.len() > 1 && word.contains('/'))
+        || matches!(word, "." | ".." | "~")
+}
+
+/// Returns whether a word looks like the path of a file: it has an extension, or is a name like README.
+pub(super) fn is_file(word: &str) -> bool {
     const NAMES: [&str; 8] = [
         "README",
         "LICENSE",
@@ -187,11 +194,7 @@ pub(super) fn is_path(word: &str) -> bool {
         "NOTICE",
         "AUTHORS",
     ];
-    !word.contains("://")
-        && (has_extension(word)
-            || (word.len() > 1 && word.contains('/'))
-            || matches!(word, "." | ".." | "~")
-            || NAMES.contains(&word))
+    !word.contains("://") && (has_extension(word) || NAMES.contains(&word))
 }
 
 fn has_extension(word: &str) -> bool {

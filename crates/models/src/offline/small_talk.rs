@@ -17,6 +17,7 @@ enum Topic {
     Yes,
     No,
     NeverMind,
+    Leave,
     Identity,
     Abilities,
     Agents,
@@ -41,6 +42,7 @@ pub(super) fn answer(request: &Request<'_>, workers: Workers<'_>) -> Option<Stri
                        for it."
             .to_owned(),
         Topic::No | Topic::NeverMind => "Okay. Nothing was done.".to_owned(),
+        Topic::Leave => "Goodbye! To leave the chat, press ctrl-d or type /quit.".to_owned(),
         Topic::Identity => introduction(request, workers),
         Topic::Abilities => abilities(workers),
         Topic::Agents => agents(workers),
@@ -57,8 +59,9 @@ pub(super) fn answer(request: &Request<'_>, workers: Workers<'_>) -> Option<Stri
             Some(folder) => format!("The working folder is {folder}."),
             None => "I do not know: this request does not tell the working folder.".to_owned(),
         },
-        Topic::Undo => "I cannot take back a change. What agents deleted is in lango's trash: `lango trash` lists it, and \
-                        `lango trash restore ID` restores it. A file that was changed is not in the trash."
+        Topic::Undo => "I cannot do that myself, but you can: `/undo` in the chat, or `lango undo`, restores what the last \
+                        turn's file tools changed. What commands changed is not undone. Deleted files are also in \
+                        the trash: `lango trash` lists them."
             .to_owned(),
         Topic::Setup => "Connect a real model with `lango setup`: with a key of Anthropic, OpenAI or Gemini, or with \
                          Ollama on this machine. Until then I answer: fixed rules, not an AI model."

@@ -1,6 +1,7 @@
 //! Phrases that work in this request, and the refusal that ends with three of them.
 
 use super::clause::words;
+use super::extract::{address, is_file};
 use super::request::Request;
 use super::routing::Table;
 use super::rules;
@@ -104,31 +105,101 @@ const fn suggestion(
 /// Phrases that need no worker.
 const ALWAYS: [&str; 3] = ["what can you do?", "who are you?", "what day is it?"];
 
+/// Returns the phrases that [`three`] returns for no message if there are all tools.
+pub(super) fn examples() -> [&'static str; 3] {
+    [0, 1, 2].map(|index| SUGGESTIONS[index].phrase)
+}
+
 /// Returns three phrases that work now: up to two that fit the message, then the usual ones.
-pub(super) fn three(message: &str, workers: Workers<'_>) -> [&'static str; 3] {
-    let message = message.to_ascii_lowercase();
-    let fits =
-        |suggestion: &&Suggestion| words(&message).any(|word| suggestion.topics.contains(&word));
+pub(super) fn three(message: &str, workers: Workers<'_>) -> [String; 3] {
+    let topics = topics(message);
+    let fits = |suggestion: &&Suggestion| {
+        let mut topics = topics.iter();
+        topics.any(|topic| suggestion.topics.contains(&topic.as_str()))
+    };
     let available = || {
         SUGGESTIONS
             .iter()
             .filter(|suggestion| workers.have(suggestion.tool))
     };
-    let fitting = available().filter(fits).take(2);
-    let mut chosen: Vec<&'static str> = fitting.map(|suggestion| suggestion.phrase).collect();
-    for phrase in available()
-        .map(|suggestion| suggestion.phrase)
-        .chain(ALWAYS)
-    {
-        if chosen.len() == 3 {
-            break;
-        }
+    let about_files = file_phrases(message, &topics, workers).into_iter();
+    let fitting = available().filter(fits);
+    let fitting = about_files.chain(fitting.map(|suggestion| suggestion.phrase.to_owned()));
+    let usual = available().map(|suggestion| suggestion.phrase);
+    let usual = usual.chain(ALWAYS).map(str::to_owned);
+    let mut chosen: Vec<String> = Vec::new();
+    for phrase in fitting.take(2).chain(usual) {
         if !chosen.contains(&phrase) {
             chosen.push(phrase);
         }
     }
-    chosen.resize(3, ALWAYS[0]);
-    [chosen[0], chosen[1], chosen[2]]
+    let mut chosen = chosen.into_iter();
+    [(); 3].map(|()| chosen.next().unwrap_or_else(|| ALWAYS[0].to_owned()))
+}
+
+/// Returns the words of a message in lower case, without the names of files: `notes.md` is not about notes.
+fn topics(message: &str) -> Vec<String> {
+    let lower = message.to_ascii_lowercase();
+    let plain = lower.split_whitespace().filter(|word| !is_file(bare(word)));
+    plain.flat_map(words).map(str::to_owned).collect()
+}
+
+/// Returns phrases about the files that a message names.
+fn file_phrases(message: &str, topics: &[String], workers: Workers<'_>) -> Vec<String> {
+    const CREATES: &[&str] = &[
+        "write", "create", "make", "generate", "draft", "compose", "save", "new",
+    ];
+    const MOVES: &[&str] = &["rename", "move", "mv"];
+    const COPIES: &[&str] = &["copy", "duplicate", "cp"];
+    const EDITS: &[&str] = &[
+        "edit", "change", "update", "extend", "improve", "rewrite", "add", "append",
+    ];
+    let mut files = message
+        .split_whitespace()
+        .map(bare)
+        .filter(|word| is_in_workspace(word));
+    let Some(file) = files.next() else {
+        return Vec::new();
+    };
+    let is_about = |verbs: &[&str]| topics.iter().any(|topic| verbs.contains(&topic.as_str()));
+    if is_about(CREATES) {
+        let phrase = format!("write {file} with the text \"buy milk\"");
+        let is_possible = workers.have("fs_write");
+        return is_possible.then_some(phrase).into_iter().collect();
+    }
+    let mut phrases = Vec::new();
+    if let Some(target) = files.next() {
+        let programs = [("mv", MOVES), ("cp", COPIES)];
+        let program = programs.iter().find(|(_, verbs)| is_about(verbs));
+        phrases.extend(program.map(|(name, _)| ("exec", format!("run `{name} {file} {target}`"))));
+    }
+    phrases.push(("fs_read", format!("read {file}")));
+    if is_about(EDITS) && [".md", ".txt"].iter().any(|end| file.ends_with(end)) {
+        phrases.push(("fs_edit", format!("add a line \"call Ada\" to {file}")));
+    }
+    phrases.push(("fs_search", format!("search for TODO in {file}")));
+    let possible = phrases.into_iter().filter(|(tool, _)| workers.have(tool));
+    possible.map(|(_, phrase)| phrase).collect()
+}
+
+/// Returns a word without the quotation marks and punctuation around it.
+fn bare(word: &str) -> &str {
+    let word = word.trim_start_matches(['`', '"', '\'', '“', '‘', '(', '@']);
+    word.trim_end_matches(['`', '"', '\'', '”', '’', ')', '.', ',', ';', ':', '?', '!'])
+}
+
+/// Returns whether a word is the path of a file that the file tools may reach and that a shell needs no quotation marks
+/// for.
+fn is_in_workspace(word: &str) -> bool {
+    const MAX_BYTES: usize = 60;
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-".contains(c);
+    is_file(word)
+        && word.len() <= MAX_BYTES
+        && word.chars().all(is_plain)
+        && !word.starts_with(['/', '-'])
+        && !word.split('/').any(|part| part.starts_with('.'))
+        && !["e.g", "i.e"].contains(&word)
+        && address(word).is_none()
 }
 
 /// Says that a request cannot be done and why, then what works: six lines at most.

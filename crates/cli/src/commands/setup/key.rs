@@ -4,10 +4,9 @@ use super::{command, dialog};
 use crate::args::SetupArguments;
 use crate::screen;
 use lango::app::credentials_file::check_key;
-use lango::app::setup::Connection;
+use lango::app::setup::{Connection, KeyOrigin, NewKey};
 use lango::app::vault::{EchoGuard, read_hidden, read_piped};
 use lango::app::{App, Failure};
-use lango_secrets::SecretValue;
 use std::io::IsTerminal;
 
 /// How often a key can be typed.
@@ -15,14 +14,14 @@ pub(super) const MAX_TRIES: usize = 3;
 
 /// Which key to use.
 pub(super) enum KeyAnswer {
-    New(SecretValue),
+    New(NewKey),
     /// The key that the provider already has, or none if it needs none.
     Existing,
     Quit,
 }
 
 /// Reads the key from standard input if `--key-stdin` is given.
-pub(super) fn read_piped_key(arguments: &SetupArguments) -> Result<Option<SecretValue>, Failure> {
+pub(super) fn read_piped_key(arguments: &SetupArguments) -> Result<Option<NewKey>, Failure> {
     if !arguments.key_stdin {
         return Ok(None);
     }
@@ -33,7 +32,9 @@ pub(super) fn read_piped_key(arguments: &SetupArguments) -> Result<Option<Secret
             "leave --key-stdin out to type the key without echo, or pipe it: lango setup … --key-stdin < FILE",
         ));
     }
-    check_key(&read_piped()?).map(Some)
+    let value = check_key(&read_piped()?)?;
+    let origin = KeyOrigin::StandardInput;
+    Ok(Some(NewKey { value, origin }))
 }
 
 /// Asks for the key, unless the provider takes none. Without a terminal the provider must already have one, or need
@@ -51,7 +52,7 @@ pub(super) async fn ask(
     let is_usable = source.is_some() || !connection.needs_key();
     if is_usable && (arguments.yes || !dialog::can_ask()) {
         if let Some(source) = source.filter(|_| dialog::can_ask()) {
-            screen::say(&format!("the key of {provider}: {source}"));
+            screen::say(&format!("the key of {}: {source}", connection.label));
         }
         return Ok(KeyAnswer::Existing);
     }
@@ -59,10 +60,10 @@ pub(super) async fn ask(
         let message = format!("`{provider}` needs a key, and there is no terminal to ask for it");
         let given = SetupArguments {
             provider: Some(provider.clone()),
+            key_stdin: true,
             ..arguments.clone()
         };
-        let next = command(&given, " --key-stdin --yes < FILE_WITH_THE_KEY");
-        return Err(Failure::usage(message).next(next));
+        return Err(Failure::usage(message).next(command(&given, " --yes")));
     }
     let enter = match &source {
         Some(source) => format!("Enter uses the one {source}"),
@@ -80,11 +81,11 @@ pub(super) async fn ask(
 pub(super) async fn type_key(
     connection: &Connection,
     enter: Option<&str>,
-) -> Result<Option<SecretValue>, Failure> {
+) -> Result<Option<NewKey>, Failure> {
     let enter = enter.unwrap_or("Enter quits");
     let question = format!(
         "API key of {} (paste it; it is not shown; {enter}): ",
-        connection.provider
+        connection.label
     );
     let mut tries = 1;
     loop {
@@ -98,7 +99,11 @@ pub(super) async fn type_key(
                 tries += 1;
                 screen::say(&failure.message());
             }
-            checked => return checked.map(Some),
+            checked => {
+                let value = checked?;
+                let origin = KeyOrigin::Typed;
+                return Ok(Some(NewKey { value, origin }));
+            }
         }
     }
 }

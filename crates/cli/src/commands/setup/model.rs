@@ -5,9 +5,8 @@ use crate::args::SetupArguments;
 use crate::screen;
 use lango::app::model_lists::{ListSource, ModelList};
 use lango::app::model_offers::{ModelOffer, ProviderOffers};
-use lango::app::setup::{ConnectError, Connection};
+use lango::app::setup::{ConnectError, Connection, NewKey};
 use lango::app::{App, Failure};
-use lango_secrets::SecretValue;
 
 /// How many models are listed; `lango models` lists all.
 const MAX_OFFERS: usize = 20;
@@ -17,7 +16,7 @@ pub(super) async fn choose(
     app: &App,
     arguments: &SetupArguments,
     connection: &Connection,
-    key: Option<&SecretValue>,
+    key: Option<&NewKey>,
 ) -> Result<Option<String>, ConnectError> {
     let provider = &connection.provider;
     if let Some(name) = &arguments.model {
@@ -35,7 +34,8 @@ pub(super) async fn choose(
         return Ok(default);
     }
     if !dialog::can_ask() {
-        let message = format!("no model of `{provider}` is given, and there is no terminal to ask");
+        let label = &connection.label;
+        let message = format!("no model of `{label}` is given, and there is no terminal to ask");
         let model = default.as_deref().unwrap_or("NAME");
         let given = SetupArguments {
             provider: Some(provider.clone()),

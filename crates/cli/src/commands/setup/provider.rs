@@ -1,20 +1,65 @@
 //! The provider: given, or chosen from a list.
 
-use super::command;
-use super::dialog::{self, Answer};
+use super::{address, command, dialog};
 use crate::args::SetupArguments;
 use crate::screen;
-use lango::app::setup::{ProviderChoice, provider_choices};
+use lango::app::setup::{Connection, ProviderChoice, check_address, provider_choices};
 use lango::app::{App, Failure};
+use lango_core::is_loopback_host;
 
 /// The name of a provider that the user gave only an address for.
 const OWN_NAME: &str = "custom";
 
-/// Returns the provider, and its address if it is not the usual one; `None` if the user quits.
+/// A selected provider.
+pub(super) struct Selection {
+    pub provider: String,
+    /// Its address if it is not the usual one.
+    pub address: Option<String>,
+    /// Whether the user gave only the address, so that lango chose the name.
+    is_unnamed: bool,
+}
+
+impl Selection {
+    fn named(provider: String, address: Option<String>) -> Self {
+        Self {
+            provider,
+            address,
+            is_unnamed: false,
+        }
+    }
+
+    fn at(app: &App, address: String) -> Self {
+        Self {
+            provider: own_name(app, &address),
+            address: Some(address),
+            is_unnamed: true,
+        }
+    }
+
+    /// Replaces the address. The name stays if the user gave it.
+    pub(super) fn change_address(&mut self, app: &App, address: String) {
+        if self.is_unnamed {
+            *self = Self::at(app, address);
+        } else {
+            self.address = Some(address);
+        }
+    }
+
+    pub(super) fn connection(&self, app: &App) -> Result<Connection, Failure> {
+        let connection = Connection::new(app, &self.provider, self.address.as_deref())?;
+        Ok(if self.is_unnamed {
+            connection.with_address_as_label()
+        } else {
+            connection
+        })
+    }
+}
+
+/// Returns the provider; `None` if the user quits.
 pub(super) async fn choose(
     app: &App,
     arguments: &SetupArguments,
-) -> Result<Option<(String, Option<String>)>, Failure> {
+) -> Result<Option<Selection>, Failure> {
     let address = arguments.base_url.clone();
     let of_model = arguments
         .model
@@ -23,24 +68,28 @@ pub(super) async fn choose(
     let given = arguments.provider.clone();
     let given = given.or_else(|| of_model.map(|(provider, _)| provider.to_owned()));
     if let Some(provider) = given {
-        return Ok(Some((provider, address)));
+        return Ok(Some(Selection::named(provider, address)));
     }
     if let Some(address) = address {
-        return Ok(Some((own_name(app, &address), Some(address))));
+        return Ok(Some(Selection::at(app, address)));
     }
     let choices = provider_choices(app).await;
     let default = default(app, &choices);
     if let Some(default) = default.filter(|_| arguments.yes) {
-        return Ok(Some((default.id.clone(), None)));
+        return Ok(Some(Selection::named(default.id.clone(), None)));
     }
     if arguments.yes || !dialog::can_ask() {
         let message = "no provider is given, and lango cannot ask for one";
         let next = match default {
             Some(ready) => command(arguments, &format!(" --provider {} --yes", ready.id)),
-            None => command(
-                arguments,
-                " --provider anthropic --key-stdin --yes < FILE_WITH_THE_KEY",
-            ),
+            None => {
+                let given = SetupArguments {
+                    provider: Some("anthropic".to_owned()),
+                    key_stdin: true,
+                    ..arguments.clone()
+                };
+                command(&given, " --yes")
+            }
         };
         return Err(Failure::usage(message).next(next));
     }
@@ -51,7 +100,7 @@ async fn ask(
     app: &App,
     choices: &[ProviderChoice],
     default: Option<&ProviderChoice>,
-) -> Result<Option<(String, Option<String>)>, Failure> {
+) -> Result<Option<Selection>, Failure> {
     screen::say("Which provider?");
     let names = choices.iter().map(|choice| choice.name.chars().count());
     let width = names.max().unwrap_or_default();
@@ -67,23 +116,20 @@ async fn ask(
     let Some(chosen) = dialog::choose("number, name or URL", &entries, default).await? else {
         return Ok(None);
     };
-    if chosen.contains("://") {
-        return Ok(Some((own_name(app, &chosen), Some(chosen))));
+    // No name of a provider contains these signs.
+    if chosen.contains([':', '/', '.']) || is_loopback_host(&chosen) {
+        return Ok(Some(Selection::at(app, chosen)));
     }
     if chosen != OTHER {
         let lower = chosen.to_lowercase();
         let named = choices
             .iter()
             .find(|choice| choice.name.to_lowercase() == lower);
-        return Ok(Some((
-            named.map_or(lower, |choice| choice.id.clone()),
-            None,
-        )));
+        let id = named.map_or(lower, |choice| choice.id.clone());
+        return Ok(Some(Selection::named(id, None)));
     }
-    match dialog::ask("address of the API, such as http://127.0.0.1:8000/v1: ").await? {
-        Answer::Text(address) => Ok(Some((own_name(app, &address), Some(address)))),
-        Answer::Empty | Answer::Quit => Ok(None),
-    }
+    let address = address::ask().await?;
+    Ok(address.map(|address| Selection::at(app, address)))
 }
 
 /// The last entry of the list. No provider can have this name.
@@ -102,10 +148,10 @@ fn default<'a>(app: &App, choices: &'a [ProviderChoice]) -> Option<&'a ProviderC
 /// Returns the name of the provider with this address, or a free name for a new one.
 fn own_name(app: &App, address: &str) -> String {
     let providers = &app.loaded.settings.providers;
-    let address = address.trim_end_matches('/');
+    let address = check_address(address).unwrap_or_default();
     let same = providers.iter().find(|(_, config)| {
         let known = config.base_url.as_deref();
-        known.is_some_and(|known| known.trim_end_matches('/') == address)
+        known.is_some_and(|known| check_address(known).is_ok_and(|known| known == address))
     });
     if let Some((id, _)) = same {
         return id.clone();

@@ -3,6 +3,7 @@
 
 use super::{ModelSelector, known_provider};
 use crate::app::failure::Failure;
+use crate::app::provider_address::with_scheme;
 use crate::app::vault::secret_of;
 use lango_models::{KnownProvider, OfflineModel};
 use lango_secrets::Credential;
@@ -30,8 +31,8 @@ impl ModelSelector<'_> {
     pub(super) fn has_stored_key(&self, known: &KnownProvider) -> bool {
         let config = self.settings.providers.get(&known.id);
         let own = config.and_then(|config| config.base_url.as_deref());
-        let address = own.unwrap_or(&known.base_url);
-        self.credentials.find_stored(&known.id, address).is_some()
+        let address = with_scheme(own.unwrap_or(&known.base_url));
+        address.is_ok_and(|address| self.credentials.find_stored(&known.id, &address).is_some())
     }
 
     /// Finds the key of a provider at this address. Fails if it needs one and has none.

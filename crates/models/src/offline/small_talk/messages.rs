@@ -7,8 +7,8 @@ use super::Topic;
 pub(super) const MESSAGES: &[(&str, Topic)] = &[
     (
         "thanks|thank you|thx|thanks a lot|thank you very much|many thanks|great|nice|cool|perfect|\
-         awesome|wow|ok|okay|good|good job|well done|got it|i see|very good|bye|goodbye|good bye|\
-         see you|good night|ok thanks|okay thanks|great thanks|cool thanks|nice thanks|\
+         awesome|wow|ok|okay|good|good job|well done|got it|i see|very good|ok thanks|\
+         okay thanks|great thanks|cool thanks|nice thanks|\
          perfect thanks|ok thank you|great thank you",
         Topic::Thanks,
     ),
@@ -19,9 +19,14 @@ pub(super) const MESSAGES: &[(&str, Topic)] = &[
     ),
     ("no|n|nope|nah|no thanks|no thank you|not now", Topic::No),
     (
-        "never mind|nevermind|forget it|forget that|forget this|forget about it|stop|cancel|quit|\
-         exit",
+        "never mind|nevermind|forget it|forget that|forget this|forget about it|stop|cancel",
         Topic::NeverMind,
+    ),
+    (
+        "exit|quit|q|leave|close|logout|log out|bye|bye bye|goodbye|good bye|see you|see you later|\
+         good night|how do i exit|how do i quit|how do i leave|how do i get out|how do i exit this|\
+         how do i close this",
+        Topic::Leave,
     ),
     (
         "who are you|what are you|who is this|what is this|what's this|what is lango|what's lango|\
@@ -83,7 +88,10 @@ pub(super) const MESSAGES: &[(&str, Topic)] = &[
         "undo|undo that|undo it|undo this|undo the last change|undo the change|undo the last step|\
          revert|revert that|revert it|restore it|restore the file|get it back|bring it back|\
          how do i undo|how do i undo that|can i undo that|how do i restore a file|undelete|\
-         undelete it|restore|take it back",
+         undelete it|restore|take it back|take that back|take this back|can you undo that|\
+         can you undo it|undo that change|undo your change|undo your last change|\
+         undo my last change|undo last change|undo the last turn|undo everything|undo the edit|\
+         revert the change|revert the last change|revert your change|revert the file",
         Topic::Undo,
     ),
 ];

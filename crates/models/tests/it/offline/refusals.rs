@@ -1,6 +1,7 @@
 //! Refusals: short, with three phrases that work right now.
 
 use super::{FinishedTurn, Mode, TOOLS, ask, done, play};
+use lango_models::OfflineModel;
 
 /// Messages that the demo cannot do, on many topics.
 const REFUSED: &[&str] = &[
@@ -19,6 +20,13 @@ const REFUSED: &[&str] = &[
     "asdf",
     "?",
     "find my keys and learn Rust",
+    "rename notes.md to n.md",
+    "copy src/main.rs to old.rs",
+    "summarize notes.md",
+    "update `notes.md`, please",
+    "write a poem to poem.txt",
+    "compare a.md, e.g. with /etc/passwd.txt",
+    "translate .env",
 ];
 
 /// Returns the phrases that a refusal suggests, after checking its form.
@@ -79,6 +87,85 @@ fn suggestions_fit_the_message() {
     ] {
         let turn = ask(text);
         assert!(turn.answer.contains(phrase), "{turn:#?}");
+    }
+}
+
+#[test]
+fn suggestions_for_a_file_are_about_that_file() {
+    for (text, phrases) in [
+        (
+            "rename notes.md to n.md",
+            [
+                "run `mv notes.md n.md`",
+                "read notes.md",
+                "what files are here?",
+            ],
+        ),
+        (
+            "summarize notes.md",
+            [
+                "read notes.md",
+                "search for TODO in notes.md",
+                "what files are here?",
+            ],
+        ),
+        (
+            "update \"docs/Notes.md\", please",
+            [
+                "read docs/Notes.md",
+                "add a line \"call Ada\" to docs/Notes.md",
+                "what files are here?",
+            ],
+        ),
+        (
+            "write a poem to poem.txt",
+            [
+                "write poem.txt with the text \"buy milk\"",
+                "write todo.md with the text buy milk",
+                "what files are here?",
+            ],
+        ),
+    ] {
+        assert_eq!(suggestions(&ask(text)), phrases, "{text}");
+    }
+    for (phrase, call) in [
+        ("run `mv notes.md n.md`", "operator exec mv notes.md n.md"),
+        (
+            "search for TODO in notes.md",
+            "operator fs_search notes.md | TODO",
+        ),
+        (
+            "write poem.txt with the text \"buy milk\"",
+            "operator fs_write buy milk\n | poem.txt",
+        ),
+    ] {
+        assert_eq!(ask(phrase).calls, [call]);
+    }
+    // Paths that the tools do not reach, and words that are no paths, are not suggested.
+    for text in ["translate .env", "sum up ../a.md", "explain e.g. this"] {
+        let phrases = suggestions(&ask(text));
+        assert_eq!(phrases, OfflineModel::examples(), "{text}");
+    }
+}
+
+#[test]
+fn the_examples_are_those_of_the_greeting_and_work_without_approval() {
+    let examples = OfflineModel::examples();
+    let greeting = ask("hello").answer;
+    let list = format!(
+        "\n- {}\n- {}\n- {}\n",
+        examples[0], examples[1], examples[2]
+    );
+    assert!(greeting.contains(&list), "{greeting}");
+    for phrase in examples {
+        let turn = ask(phrase);
+        assert!(
+            !turn.is_refused() && turn.rejections.is_empty(),
+            "{turn:#?}"
+        );
+        let asks = ["fs_write", "fs_edit", "fs_delete", "fs_mkdir", "exec"];
+        let mut calls = turn.calls.iter();
+        assert!(!calls.any(|call| asks.iter().any(|tool| call.contains(tool))));
     }
 }
 

@@ -71,12 +71,7 @@ fn a_resumed_chat_shows_the_last_exchanges() {
         let shown = terminal.prompt();
         assert!(shown.contains(&format!("session {session}")), "{shown}");
         assert!(!shown.contains("one two three"), "{shown}");
-        for part in [
-            "> hello",
-            "list the files",
-            "what is in notes.md?",
-            "Buy",
-        ] {
+        for part in ["> hello", "list the files", "what is in notes.md?", "Buy"] {
             assert!(shown.contains(part), "no {part:?} in {shown}");
         }
         terminal.press("\u{4}");

@@ -27,7 +27,8 @@ impl Chat<'_> {
             app.workspace.path().display(),
             self.conversation.session()
         )];
-        let model = if model == OfflineModel::NAME {
+        let is_demo = model == OfflineModel::NAME;
+        let model = if is_demo {
             lango::app::model_selector::DEMO_NOTICE
         } else {
             model
@@ -49,6 +50,9 @@ impl Chat<'_> {
         lines.extend(sandbox.map(|notice| format!("sandbox {notice}")));
         let warnings = app.warnings().into_iter();
         lines.extend(warnings.map(|warning| format!("warning {warning}")));
+        if is_demo {
+            lines.push(format!("try     {}", OfflineModel::examples().join(" · ")));
+        }
         if self.screen == ScreenMode::Plain {
             lines.push("/help · ctrl-c stops · ctrl-d leaves".to_owned());
             return lines.join("\n");

@@ -10,7 +10,7 @@ use crate::roots::Roots;
 use crate::show;
 use crate::target_path::TargetPath;
 use cap_std::fs::{Metadata, PermissionsExt};
-use lango_core::{FileEdit, GuardedTarget, Inspection, Text};
+use lango_core::{FileEdit, GuardedTarget, Inspection, PathResolution, Text};
 use lango_sandbox::{executed_by, executed_in};
 use std::io::Read;
 use std::path::Path;
@@ -23,6 +23,7 @@ const SCRIPT_MARK: &[u8] = b"#!";
 pub(crate) struct Change {
     pub(crate) guarded: Option<GuardedTarget>,
     pub(crate) edit: FileEdit,
+    pub(crate) path: Option<PathResolution>,
 }
 
 impl Change {
@@ -95,6 +96,7 @@ impl Change {
         Self {
             guarded: target.guarded(),
             edit: FileEdit { caution },
+            path: target.resolution(),
         }
     }
 }
@@ -120,10 +122,12 @@ fn caution_of_names(
         let path = show::name(path.as_os_str());
         return Some(format!("`{path}` is outside the folder that the agents work in").into());
     }
-    let mut paths = std::iter::once(&path).chain(target.links());
+    let links = target.links().iter();
+    let links = links.flat_map(|link| [link.path.clone(), link.full_path()]);
+    let mut paths = std::iter::once(path).chain(links);
     paths.find_map(|path| {
-        let program = executed(roots.inside(path))?;
-        let path = show::name(roots.shorten(path).as_os_str());
+        let program = executed(roots.inside(&path))?;
+        let path = show::name(roots.shorten(&path).as_os_str());
         Some(format!("`{path}` is executed by {program}").into())
     })
 }

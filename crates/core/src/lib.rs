@@ -84,8 +84,8 @@ pub use task::{
     TaskQuery, TaskRecord, TaskStore,
 };
 pub use tool::{
-    Caller, Effect, Escalation, FileEdit, GuardedTarget, Inspection, PreviewLength, Risk,
-    RuleSubject, SiteAccess, Tool, ToolError, ToolOutput, ToolSpec,
+    Caller, Effect, Escalation, FileEdit, GuardedTarget, Inspection, PathResolution, PreviewLength,
+    Risk, RuleSubject, SiteAccess, Tool, ToolError, ToolOutput, ToolSpec,
 };
 pub use vault::{
     RecordSelection, VaultChange, VaultChangeOutcome, VaultEvent, VaultRecord, VaultSnapshot,

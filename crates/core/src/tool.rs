@@ -63,6 +63,10 @@ pub struct Inspection {
     /// The change of a file or folder that the call makes. Only lango's own file tools set it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edit: Option<FileEdit>,
+    /// Where the argument `path` leads, if its text does not tell: it passes through symbolic links, or names a folder
+    /// that the user opened by another of its names.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<PathResolution>,
     /// The SHA-256 of the content that the call would run, in hexadecimal. An approval covers only this content.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content: Option<Text>,
@@ -106,6 +110,16 @@ pub struct GuardedTarget {
     pub path: Text,
     /// Why the target is guarded, as a sentence without a full stop.
     pub reason: Text,
+}
+
+/// Where a path leads.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PathResolution {
+    /// The path with symbolic links resolved, relative to the workspace if it is inside.
+    pub target: Text,
+    /// The path as it reads when resolution comes to each link: the link, in its resolved folder, and what follows it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub links: Vec<Text>,
 }
 
 /// A change of a file or folder by a file tool.

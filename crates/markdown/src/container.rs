@@ -59,6 +59,14 @@ impl Container {
         }
     }
 
+    /// Takes the marker. It was taken from all containers around this one at the same time.
+    fn take_marker(&mut self) -> Option<(String, usize)> {
+        match self {
+            Self::Item { marker, .. } => marker.take(),
+            _ => None,
+        }
+    }
+
     fn has_marker(&self) -> bool {
         matches!(
             self,
@@ -74,21 +82,26 @@ impl Container {
 pub(super) fn take_prefix(containers: &mut [Container], width: usize, style: Style) -> Prefix {
     let mut prefix = Prefix::default();
     let shown = shown_depth(containers, width);
-    for (depth, container) in containers.iter_mut().enumerate() {
+    let (shown, deeper) = containers.split_at_mut(shown);
+    for container in shown {
         let rest = container.prefix(style);
-        let marker = match container {
-            Container::Item { marker, .. } => marker.take(),
-            _ => None,
-        };
+        let marker = container.take_marker();
         if let Some((_, offset)) = &marker {
             prefix.item_offset.get_or_insert(*offset);
         }
-        if depth < shown {
-            prefix.width += container.width();
-            prefix.first += marker.as_ref().map_or(&rest, |(marker, _)| marker);
-            prefix.rest += &rest;
+        prefix.width += container.width();
+        prefix.first += marker.as_ref().map_or(&rest, |(marker, _)| marker);
+        prefix.rest += &rest;
+    }
+    let mut item_offset = None;
+    for container in deeper.iter_mut().rev() {
+        match container.take_marker() {
+            Some((_, offset)) => item_offset = Some(offset),
+            None if matches!(container, Container::Item { .. }) => break,
+            None => {}
         }
     }
+    prefix.item_offset = prefix.item_offset.or(item_offset);
     prefix
 }
 

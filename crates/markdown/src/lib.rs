@@ -14,6 +14,7 @@
 mod code_block;
 mod container;
 mod highlight;
+mod nesting;
 mod page;
 mod render;
 mod renderer;

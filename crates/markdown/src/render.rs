@@ -1,5 +1,6 @@
 //! Renders a whole text.
 
+use super::nesting::escape_deep_markers;
 use super::renderer::{Continuation, render_rows};
 use super::source::{escape_definitions, is_blank};
 use super::styled_text::TextAttributes;
@@ -48,7 +49,8 @@ pub(super) fn wrap_source_line(line: &str, width: usize) -> Vec<WrappedRow> {
 }
 
 fn format(text: &str, style: Style, width: usize) -> String {
-    let source = escape_definitions(text);
+    let nested = escape_deep_markers(text, 0, 0);
+    let source = escape_definitions(&nested);
     let rows = render_rows(&source, &Continuation::default(), width, style).rows;
     let rows: Vec<String> = rows.into_iter().map(|row| row.text).collect();
     let mut body = rows.join("\n");

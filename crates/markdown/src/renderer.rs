@@ -113,14 +113,15 @@ impl Renderer<'_> {
     }
 
     fn start(&mut self, tag: Tag<'_>, range: Range<usize>) {
-        let follows_blank_line = follows_blank_line(self.source, range.start);
+        // Not for a tag inside a line, because it looks for the start of the line.
+        let follows_blank_line = || follows_blank_line(self.source, range.start);
         match tag {
             Tag::Paragraph | Tag::HtmlBlock => self.begin_block(&range),
             Tag::Heading { .. } => {
                 self.begin_block(&range);
                 self.attributes.add(TextAttribute::Bold);
             }
-            Tag::BlockQuote(_) => self.page.begin_quote(follows_blank_line),
+            Tag::BlockQuote(_) => self.page.begin_quote(follows_blank_line()),
             Tag::CodeBlock(kind) => {
                 self.begin_block(&range);
                 let info = match &kind {
@@ -132,10 +133,10 @@ impl Renderer<'_> {
             }
             Tag::List(first_number) => {
                 let first_number = first_number.map(|it| self.numbers.pop_front().unwrap_or(it));
-                self.page.begin_list(first_number, follows_blank_line);
+                self.page.begin_list(first_number, follows_blank_line());
             }
             Tag::Item if self.is_opening(&range) => self.page.continue_item(range.start),
-            Tag::Item => self.page.begin_item(range.start, follows_blank_line),
+            Tag::Item => self.page.begin_item(range.start, follows_blank_line()),
             Tag::Table(alignments) => {
                 self.begin_block(&range);
                 self.table = Some(Table::new(alignments));

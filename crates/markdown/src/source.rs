@@ -120,7 +120,8 @@ fn shown_ranges(source: &str) -> Vec<Range<usize>> {
     ranges
 }
 
-fn escape(source: &str, starts: &[usize]) -> String {
+/// Puts a backslash before each of these offsets, which are in order.
+pub(super) fn escape(source: &str, starts: &[usize]) -> String {
     let mut escaped = String::with_capacity(source.len() + starts.len());
     let mut done = 0;
     for start in starts {

@@ -11,6 +11,7 @@ mod live_text;
 use pulldown_cmark::{CodeBlockKind, Event, Tag};
 use std::borrow::Cow;
 
+use super::nesting::escape_deep_markers;
 use super::page::{CodeRow, Row};
 use super::render::{MIN_WIDTH, Style, wrap_source_line};
 use super::renderer::{Continuation, Rendered, render_rows};
@@ -60,8 +61,10 @@ impl Stream {
     pub fn push(&mut self, text: &str) -> Vec<String> {
         let mut settled = Vec::new();
         for part in text.split_inclusive('\n') {
+            let start = self.open.len();
             self.open.push_str(part);
             if self.is_formatted() {
+                self.limit_nesting(start);
                 self.settle_blocks(&mut settled);
                 self.settle_overflow(&mut settled);
             } else {
@@ -110,6 +113,14 @@ impl Stream {
 
     fn render(&self, source: &str) -> Rendered {
         render_rows(source, &self.continuation, self.width, self.style)
+    }
+
+    /// Turns markers that nest too deep into text, from the line with this offset on.
+    fn limit_nesting(&mut self, start: usize) {
+        let opening = self.continuation.opening;
+        if let Cow::Owned(escaped) = escape_deep_markers(&self.open, start, opening) {
+            self.open = escaped;
+        }
     }
 
     /// Settles what is before the last block, item or line of code.
@@ -229,6 +240,8 @@ impl Stream {
         continuation.table = rendered.table;
         self.open = opening + rest_at(&self.open, offset);
         self.continuation = continuation;
+        // A marker in the middle of a line is at the start of one now.
+        self.limit_nesting(0);
         settled.extend(texts(rendered.rows));
     }
 
@@ -373,6 +386,61 @@ mod tests {
                 most < 6 * BYTES_PER_COLUMN * WIDTH * LIVE_ROWS,
                 "{start}{part}: {most}"
             );
+        }
+    }
+
+    /// Returns how many containers are open at once in what the stream keeps.
+    fn depth(stream: &Stream) -> usize {
+        let (mut depth, mut deepest) = (0, 0);
+        for (event, _) in parser(&stream.open).into_offset_iter() {
+            match event {
+                Event::Start(_) => depth += 1,
+                Event::End(_) => depth -= 1,
+                _ => {}
+            }
+            deepest = deepest.max(depth);
+        }
+        deepest
+    }
+
+    /// Streams markers in pieces of 100 bytes. Checks what each push parses, and how deep that is nested.
+    fn assert_bounded_markers(part: &str, bytes: usize) {
+        // A small live region, because all of it is parsed with each push.
+        let (rows, columns) = (2, MIN_WIDTH);
+        let max_parsed = 12 * (BYTES_PER_COLUMN * columns * rows + 300);
+        let mut stream = Stream::new(Style::Coloured, columns, rows);
+        for piece in part.repeat(bytes / part.len()).as_bytes().chunks(100) {
+            parsed_bytes::take();
+            stream.push(std::str::from_utf8(piece).unwrap());
+            let parsed = parsed_bytes::take();
+            assert!(parsed < max_parsed, "{part}: {parsed}");
+            assert!(depth(&stream) < 140, "{part}: {}", depth(&stream));
+        }
+    }
+
+    #[test]
+    fn a_push_into_a_megabyte_of_markers_costs_no_more_than_one_into_other_text() {
+        for part in ["- ", ">", "* > ", "1. ", "[", "*", "`"] {
+            assert_bounded_markers(part, 1 << 20);
+        }
+        for part in [
+            "> ",
+            "+ 1) ",
+            "_",
+            "`` ` ",
+            "<",
+            "![",
+            "](",
+            "*a_ ",
+            "- x\n  > ",
+            "*a*",
+            "&",
+            "|",
+            "#",
+            "\\",
+            "\u{1b}x",
+        ] {
+            assert_bounded_markers(part, 1 << 16);
         }
     }
 

@@ -1,7 +1,8 @@
 //! What a call would change, as the gate needs to know it: whether the target is [guarded](crate::guard), and whether it
 //! is more than an edit of an ordinary file of the workspace. Mode `accept-edits` runs ordinary edits without a
 //! question, so a file that other programs execute is not ordinary. The tool finds the same facts again when it runs,
-//! from the handles that it writes through, and changes nothing if they are worse than those that were approved.
+//! from the handles that it writes through, and changes nothing if they are worse than those that were approved, or if
+//! the path leads to another file.
 
 use crate::entry_kind::EntryKind;
 use crate::file_error::FileError;
@@ -10,7 +11,7 @@ use crate::roots::Roots;
 use crate::show;
 use crate::target_path::TargetPath;
 use cap_std::fs::{Metadata, PermissionsExt};
-use lango_core::{FileEdit, GuardedTarget, Inspection, Text};
+use lango_core::{FileEdit, GuardedTarget, Inspection, PathResolution, Text};
 use lango_sandbox::{executed_by, executed_in};
 use std::io::Read;
 use std::path::Path;
@@ -23,6 +24,7 @@ const SCRIPT_MARK: &[u8] = b"#!";
 pub(crate) struct Change {
     pub(crate) guarded: Option<GuardedTarget>,
     pub(crate) edit: FileEdit,
+    pub(crate) path: Option<PathResolution>,
 }
 
 impl Change {
@@ -58,8 +60,8 @@ impl Change {
         Self::with_caution(target, caution)
     }
 
-    /// Fails if the change needs an approval that it did not get: its facts are not those that were inspected before
-    /// the call was allowed.
+    /// Fails if the change is not the one that was inspected before the call was allowed: it needs an approval that it
+    /// did not get, or its path leads elsewhere.
     pub(crate) fn expect_inspected(
         &self,
         target: &TargetPath<'_>,
@@ -78,7 +80,7 @@ impl Change {
                 path: target.display_path().to_owned(),
                 reason: caution.to_string(),
             }),
-            _ => Ok(()),
+            _ => target.expect_same_path(inspection),
         }
     }
 
@@ -95,6 +97,7 @@ impl Change {
         Self {
             guarded: target.guarded(),
             edit: FileEdit { caution },
+            path: target.resolution(),
         }
     }
 }
@@ -120,10 +123,12 @@ fn caution_of_names(
         let path = show::name(path.as_os_str());
         return Some(format!("`{path}` is outside the folder that the agents work in").into());
     }
-    let mut paths = std::iter::once(&path).chain(target.links());
+    let links = target.links().iter();
+    let links = links.flat_map(|link| [link.path.clone(), link.full_path()]);
+    let mut paths = std::iter::once(path).chain(links);
     paths.find_map(|path| {
-        let program = executed(roots.inside(path))?;
-        let path = show::name(roots.shorten(path).as_os_str());
+        let program = executed(roots.inside(&path))?;
+        let path = show::name(roots.shorten(&path).as_os_str());
         Some(format!("`{path}` is executed by {program}").into())
     })
 }

@@ -17,19 +17,22 @@ pub(crate) trait Blocking {
         F: Fn(A) -> Result<O, ToolError> + Send + Sync + 'static;
 
     /// Builds a tool whose calls can be previewed and inspected before they run.
-    fn with_blocking_parts<A, F>(self, code: F, parts: BlockingParts<A>) -> Arc<dyn Tool>
+    fn with_blocking_parts<A, O, F>(self, code: F, parts: BlockingParts<A>) -> Arc<dyn Tool>
     where
         A: JsonSchema + DeserializeOwned + Send + 'static,
-        F: Fn(Caller, A) -> Result<String, ToolError> + Send + Sync + 'static;
+        O: Into<ToolOutput> + Send + 'static,
+        F: Fn(Caller, A) -> Result<O, ToolError> + Send + Sync + 'static;
 }
 
 /// Functions that examine a call before it runs. They change nothing.
 pub(crate) struct BlockingParts<A> {
     /// Describes what the call would change; fails if the call would fail.
-    pub(crate) preview: Box<dyn Fn(A, PreviewLength) -> Result<String, ToolError> + Send + Sync>,
+    pub(crate) preview: Option<BlockingPreview<A>>,
     /// Reports what the call would touch.
     pub(crate) inspect: Option<Box<dyn Fn(A) -> Inspection + Send + Sync>>,
 }
+
+type BlockingPreview<A> = Box<dyn Fn(A, PreviewLength) -> Result<String, ToolError> + Send + Sync>;
 
 impl Blocking for ToolDeclaration {
     fn with_blocking_code<A, O, F>(self, code: F) -> Arc<dyn Tool>
@@ -42,16 +45,18 @@ impl Blocking for ToolDeclaration {
         self.with_code(move |_caller, arguments| code(arguments))
     }
 
-    fn with_blocking_parts<A, F>(self, code: F, parts: BlockingParts<A>) -> Arc<dyn Tool>
+    fn with_blocking_parts<A, O, F>(self, code: F, parts: BlockingParts<A>) -> Arc<dyn Tool>
     where
         A: JsonSchema + DeserializeOwned + Send + 'static,
-        F: Fn(Caller, A) -> Result<String, ToolError> + Send + Sync + 'static,
+        O: Into<ToolOutput> + Send + 'static,
+        F: Fn(Caller, A) -> Result<O, ToolError> + Send + Sync + 'static,
     {
-        let show = parts.preview;
-        let show = run_blocking(self.name, move |(arguments, length)| {
-            show(arguments, length)
+        let preview = parts.preview.map(|show| -> PreviewFn<A> {
+            let show = run_blocking(self.name, move |(arguments, length)| {
+                show(arguments, length)
+            });
+            Box::new(move |arguments, length| show((arguments, length)))
         });
-        let preview: PreviewFn<A> = Box::new(move |arguments, length| show((arguments, length)));
         let inspect = parts.inspect.map(|inspect| -> InspectFn<A> {
             let inspect = run_blocking(self.name, move |arguments| Ok(inspect(arguments)));
             Box::new(move |_caller, arguments| {
@@ -65,7 +70,7 @@ impl Blocking for ToolDeclaration {
         });
         self.with_parts(
             move |caller, arguments| code((caller, arguments)),
-            Some(preview),
+            preview,
             inspect,
         )
     }

@@ -71,18 +71,27 @@ impl FileContext {
     }
 }
 
+/// The functions of a tool that only reads.
+struct ReadFunctions<A, O> {
+    /// Resolves the path of a call.
+    resolve: for<'a> fn(&'a Workspace, &A) -> Result<TargetPath<'a>, FileError>,
+    /// Runs the call on the resolved path.
+    run: fn(&TargetPath<'_>, A) -> Result<O, FileError>,
+}
+
 /// Creates a tool that only reads.
 fn read_only_tool<A, O>(
     workspace: &Workspace,
     name: &'static str,
     description: &'static str,
-    run: fn(&Workspace, A) -> Result<O, FileError>,
+    functions: ReadFunctions<A, O>,
 ) -> Arc<dyn Tool>
 where
     A: JsonSchema + DeserializeOwned + Send + 'static,
     O: Into<ToolOutput> + Send + 'static,
 {
-    let workspace = workspace.clone();
+    let ReadFunctions { resolve, run } = functions;
+    let (inspected, workspace) = (workspace.clone(), workspace.clone());
     let declaration = ToolDeclaration {
         name,
         description,
@@ -90,7 +99,24 @@ where
         risk: Risk::Safe,
         subject: RuleSubject::Path,
     };
-    declaration.with_blocking_code(move |arguments| Ok(run(&workspace, arguments)?))
+    let parts = BlockingParts {
+        preview: None,
+        inspect: Some(Box::new(move |arguments| {
+            let target = resolve(&inspected, &arguments).ok();
+            Inspection {
+                path: target.and_then(|target| target.resolution()),
+                ..Inspection::default()
+            }
+        })),
+    };
+    declaration.with_blocking_parts(
+        move |caller, arguments| {
+            let target = resolve(&workspace, &arguments)?;
+            target.expect_same_path(&caller.inspection)?;
+            Ok(run(&target, arguments)?)
+        },
+        parts,
+    )
 }
 
 /// The functions of a tool that changes files.
@@ -121,16 +147,20 @@ where
     };
     let (shown, inspected, context) = (context.clone(), context.clone(), context.clone());
     let parts = BlockingParts {
-        preview: Box::new(move |arguments, length| {
+        preview: Some(Box::new(move |arguments, length| {
             Ok((change.preview)(&shown, arguments, length)?)
-        }),
+        })),
         inspect: Some(Box::new(move |arguments| {
             // A call that would fail changes nothing.
-            let Change { guarded, edit } =
-                (change.inspect)(&inspected, arguments).unwrap_or_default();
+            let Change {
+                guarded,
+                edit,
+                path,
+            } = (change.inspect)(&inspected, arguments).unwrap_or_default();
             Inspection {
                 guarded,
                 edit: Some(edit),
+                path,
                 ..Inspection::default()
             }
         })),

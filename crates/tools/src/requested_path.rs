@@ -4,7 +4,6 @@
 //! [`TargetPath`], which the tools operate on.
 
 use crate::file_error::FileError;
-use crate::folder::Folder;
 use crate::resolve::{FinalLink, ResolveError, resolve};
 use crate::roots::Roots;
 use crate::show;
@@ -18,6 +17,8 @@ const MAX_PATH_BYTES: usize = 4096;
 pub(crate) struct RequestedPath<'a> {
     roots: &'a Roots,
     path: PathBuf,
+    /// The absolute path that the text means if no part of it is a link.
+    textual_path: PathBuf,
     /// Whether the text ends like a folder's path: `a/`, `a/.`.
     ends_as_folder: bool,
 }
@@ -47,6 +48,7 @@ impl<'a> RequestedPath<'a> {
             } else {
                 normal
             },
+            textual_path: without_parents(&roots.workspace().join(path)),
             ends_as_folder: path.ends_with('/') || path.ends_with("/."),
         })
     }
@@ -94,13 +96,13 @@ impl<'a> RequestedPath<'a> {
         }
     }
 
-    pub(crate) fn open_folder(&self) -> Result<Folder<'a>, FileError> {
-        self.target()?.open_folder()
-    }
-
     fn resolve(&self, final_link: FinalLink) -> Result<TargetPath<'a>, ResolveError> {
         let resolved = resolve(self.roots, &self.path, final_link)?;
-        Ok(TargetPath::new(resolved, self.display_path()))
+        Ok(TargetPath::new(
+            resolved,
+            self.display_path(),
+            self.textual_path.clone(),
+        ))
     }
 
     fn explain(&self, error: ResolveError) -> FileError {
@@ -115,4 +117,19 @@ impl<'a> RequestedPath<'a> {
             ResolveError::Failed(cause) => FileError::explain(path, None, cause),
         }
     }
+}
+
+/// Resolves `.` and `..` in an absolute path textually.
+fn without_parents(path: &Path) -> PathBuf {
+    let mut resolved = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => {
+                resolved.pop();
+            }
+            Component::CurDir => {}
+            part => resolved.push(part),
+        }
+    }
+    resolved
 }

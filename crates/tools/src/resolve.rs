@@ -19,6 +19,10 @@ const MAX_LINKS: usize = 40;
 /// Maximum number of folders opened for one path. Going up with `..` reopens the folders above.
 const MAX_STEPS: usize = 20_000;
 
+/// Maximum total length of what [`FollowedLink::full_path`] returns for the links of one path. Only malicious links need
+/// more.
+const MAX_LINK_BYTES: usize = 64 * 1024;
+
 /// What to do with a link at the end of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FinalLink {
@@ -38,10 +42,27 @@ pub(crate) struct ResolvedPath<'a> {
     pub(crate) names: Vec<OsString>,
     /// The lowest access that the policy gives to any link on the way.
     pub(crate) max_access: Access,
-    /// The absolute paths of all links on the way, at most [`MAX_LINKS`].
-    pub(crate) links: Vec<PathBuf>,
+    /// All links on the way, at most [`MAX_LINKS`].
+    pub(crate) links: Vec<FollowedLink>,
     /// The target of the link at the end of the path, if there was a link.
     pub(crate) link: Option<PathBuf>,
+}
+
+/// A link on the way of a path.
+#[derive(Debug)]
+pub(crate) struct FollowedLink {
+    /// The absolute path of the link. Its folder is free of links.
+    pub(crate) path: PathBuf,
+    /// What follows the link in the path. It may contain `..` and further links.
+    rest: PathBuf,
+}
+
+impl FollowedLink {
+    /// Returns the whole path, as it was when resolution came to the link.
+    pub(crate) fn full_path(&self) -> PathBuf {
+        // Joining an empty path would add a slash.
+        self.path.iter().chain(&self.rest).collect()
+    }
 }
 
 /// Why a path could not be resolved.
@@ -75,6 +96,7 @@ pub(crate) fn resolve<'a>(
         current,
         remaining: VecDeque::new(),
         links: Vec::new(),
+        link_bytes: 0,
         steps: 0,
         max_access: Access::Write,
         link: None,
@@ -107,7 +129,9 @@ struct Resolver<'a> {
     roots: &'a Roots,
     current: Folder<'a>,
     remaining: VecDeque<Part>,
-    links: Vec<PathBuf>,
+    links: Vec<FollowedLink>,
+    /// The total length of the links with what follows them.
+    link_bytes: usize,
     steps: usize,
     max_access: Access,
     link: Option<PathBuf>,
@@ -134,8 +158,7 @@ impl<'a> Resolver<'a> {
             Err(error) => error,
         };
         if let Ok(target) = self.current.dir().read_link_contents(&name) {
-            self.max_access = self.max_access.min(access);
-            self.links.push(path);
+            self.push_link(path, access)?;
             self.follow(target)?;
             return Ok(None);
         }
@@ -144,6 +167,30 @@ impl<'a> Resolver<'a> {
             io::ErrorKind::NotADirectory if self.remaining.is_empty() => Ok(Some(vec![name])),
             _ => Err(error.into()),
         }
+    }
+
+    /// Notes a link. The policy applies to its name and to the path that it is part of, because other programs may know
+    /// the target by that path.
+    fn push_link(&mut self, path: PathBuf, access: Access) -> Result<(), ResolveError> {
+        let rest = self.remaining.iter().map(|part| match part {
+            Part::Up => OsStr::new(".."),
+            Part::Name(name) => name,
+        });
+        let rest: PathBuf = rest.collect();
+        self.link_bytes += path.as_os_str().len() + rest.as_os_str().len();
+        if self.link_bytes > MAX_LINK_BYTES {
+            return Err(ResolveError::TooLong);
+        }
+        let link = FollowedLink { path, rest };
+        let has_parents = link.rest.iter().any(|part| part == "..");
+        let named = if has_parents {
+            access
+        } else {
+            self.roots.access(&link.full_path())
+        };
+        self.max_access = self.max_access.min(access).min(named);
+        self.links.push(link);
+        Ok(())
     }
 
     /// Replaces a link by its target in the remaining path.

@@ -24,6 +24,15 @@ pub(crate) fn name(name: &OsStr) -> String {
     if garbled { format!("{text:?}") } else { text }
 }
 
+/// Returns a path for rules to match: unchanged, or with escaped bytes if it is not UTF-8, so that different paths stay
+/// different.
+pub(crate) fn exact(path: &OsStr) -> String {
+    match path.to_str() {
+        Some(path) => path.to_owned(),
+        None => format!("{path:?}").trim_matches('"').to_owned(),
+    }
+}
+
 /// Formats one line of text, without its line feed, truncated after `longest` characters. Escapes control characters,
 /// changes of the writing direction and zero-width characters, which a terminal would obey or not show.
 pub(crate) fn line(text: &str, longest: usize) -> String {

@@ -6,28 +6,36 @@ use crate::file_error::FileError;
 use crate::folder::{Folder, OpenError};
 use crate::guard::guarded_target;
 use crate::replace::{self, ExecutableBits};
-use crate::resolve::ResolvedPath;
+use crate::resolve::{FollowedLink, ResolvedPath};
 use crate::roots::Roots;
+use crate::show;
 use cap_fs_ext::DirExt;
 use cap_std::fs::{File, Metadata};
-use lango_core::GuardedTarget;
+use lango_core::{GuardedTarget, Inspection, PathResolution};
 use lango_sandbox::Access;
 use std::ffi::OsStr;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// A file or folder that exists, or a path where one can be created.
 #[derive(Debug)]
 pub(crate) struct TargetPath<'a> {
     resolved: ResolvedPath<'a>,
     display_path: String,
+    /// The absolute path that the text of the requested path means if no part of it is a link.
+    textual_path: PathBuf,
 }
 
 impl<'a> TargetPath<'a> {
-    pub(crate) fn new(resolved: ResolvedPath<'a>, display_path: String) -> Self {
+    pub(crate) fn new(
+        resolved: ResolvedPath<'a>,
+        display_path: String,
+        textual_path: PathBuf,
+    ) -> Self {
         Self {
             resolved,
             display_path,
+            textual_path,
         }
     }
 
@@ -41,9 +49,50 @@ impl<'a> TargetPath<'a> {
         self.resolved.folder.path().join(self.below())
     }
 
-    /// Returns the absolute paths of the links that lead from the requested path to this one.
-    pub(crate) fn links(&self) -> &[PathBuf] {
+    /// Returns the links that lead from the requested path to this one.
+    pub(crate) fn links(&self) -> &[FollowedLink] {
         &self.resolved.links
+    }
+
+    /// Returns where the requested path leads, or `None` if its text tells that.
+    pub(crate) fn resolution(&self) -> Option<PathResolution> {
+        let path = self.path();
+        let links = &self.resolved.links;
+        if links.is_empty() && path == self.textual_path {
+            return None;
+        }
+        let roots = self.roots();
+        let text = |path: &Path| match roots.shorten(path).as_os_str() {
+            workspace if workspace.is_empty() => ".".into(),
+            path => show::exact(path).into(),
+        };
+        Some(PathResolution {
+            target: text(&path),
+            links: links.iter().map(|link| text(&link.full_path())).collect(),
+        })
+    }
+
+    /// Fails if the requested path led to another place when the call was inspected.
+    pub(crate) fn expect_same_path(&self, inspection: &Inspection) -> Result<(), FileError> {
+        if self.resolution() == inspection.path {
+            return Ok(());
+        }
+        Err(FileError::Redirected {
+            path: self.display_path.clone(),
+        })
+    }
+
+    /// Returns the requested path for a preview, with the path that links lead to.
+    pub(crate) fn preview_path(&self) -> String {
+        let linked = self.resolution().filter(|path| !path.links.is_empty());
+        match linked {
+            Some(_) => {
+                let path = self.path();
+                let path = show::name(self.roots().shorten(&path).as_os_str());
+                format!("{} → {path}", self.display_path)
+            }
+            None => self.display_path.clone(),
+        }
     }
 
     pub(crate) fn roots(&self) -> &'a Roots {

@@ -6,10 +6,12 @@ use super::rules::{ApprovalRules, RuleDecision};
 use crate::tree::Tree;
 use lango_core::{ApprovalQuestion, ApprovalRequest, FileEdit, Inspection, Text};
 
-/// Whether the inspection found a change of an ordinary file, and nothing else.
+/// Whether the inspection found a change of an ordinary file, and nothing else. Links on the way are fine: the tool
+/// has looked at the file that they lead to.
 pub(super) fn is_ordinary(inspection: &Inspection) -> bool {
     let ordinary = Inspection {
         edit: Some(FileEdit::default()),
+        path: inspection.path.clone(),
         ..Inspection::default()
     };
     *inspection == ordinary

@@ -162,7 +162,11 @@ impl ApprovalRules {
             };
         }
         let content = inspection.content.as_ref();
-        let offered = || Some(subject.offered_pattern(content).into());
+        // A pattern would have to match both the path as written and the path that the links lead to.
+        let offered = || {
+            let is_direct = !subject.follows_links();
+            is_direct.then(|| subject.offered_pattern(content).into())
+        };
         match (
             matching_rule(RuleAction::Allow),
             matching_rule(RuleAction::Ask),
@@ -227,7 +231,7 @@ impl ApprovalRules {
         (arguments, inspection): (&Value, &Inspection),
     ) -> bool {
         let narrows = rule.action != RuleAction::Allow;
-        // Rules that ask or deny also match the resolved path, not only the path as written.
+        // Rules that ask or deny also match the guarded path, not only the path as written.
         let target = inspection.guarded.as_ref().map(|guarded| &guarded.path);
         let matches_subject = |pattern: &String| {
             if narrows {
@@ -320,8 +324,8 @@ fn guarded_reason(guarded: &GuardedTarget) -> Text {
     format!("{reason}; each change of `{path}` needs approval").into()
 }
 
-/// Returns a digest of agent, tool, exact arguments, the content that the call would run, and the site that it
-/// contacts.
+/// Returns a digest of agent, tool, exact arguments, the content that the call would run, the site that it contacts, and
+/// where its path leads.
 pub(crate) fn call_digest(
     agent: &AgentName,
     tool: &ToolName,
@@ -341,6 +345,12 @@ pub(crate) fn call_digest(
             .site
             .iter()
             .map(|site| format!(" site {}", site.host)),
+    );
+    call.extend(
+        inspection
+            .path
+            .iter()
+            .map(|path| format!(" path {}", path.target)),
     );
     digest([agent.as_str(), tool.as_str(), &call]).into()
 }

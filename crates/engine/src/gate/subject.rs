@@ -3,14 +3,14 @@
 //! A pattern that allows must not match more than a user would expect. So in a shell line, a wildcard does not match
 //! characters that start another command. A path with `..` and a command in another folder match only literally. In
 //! JSON, a wildcard stays inside its string. A pattern that asks or denies matches more widely: it is tried on every
-//! spelling of a path, on each command of a line, and on all arguments.
+//! spelling of a path, on every path that links lead to, on each command of a line, and on all arguments.
 //!
 //! A grant comes from a pattern that lango offered, so it covers less than a rule: see [`grant`](super::grant).
 
 use super::grant::{self, grant_problem};
 use super::harmless;
 use super::pattern::{fits, literal};
-use lango_core::{Inspection, RuleSubject, Text, ToolSpec};
+use lango_core::{Inspection, PathResolution, RuleSubject, Text, ToolSpec};
 use serde_json::Value;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -21,6 +21,8 @@ pub(crate) struct SubjectText {
     kind: Kind,
     /// The words of a command, if they are unambiguous.
     words: Option<Vec<String>>,
+    /// Where the path leads, if its text does not tell.
+    resolution: Option<PathResolution>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,11 +62,28 @@ impl SubjectText {
             Kind::Words => argv(arguments),
             Kind::Json | Kind::Path | Kind::LiteralOnly | Kind::Site => None,
         };
-        Self { text, kind, words }
+        Self {
+            text,
+            kind,
+            words,
+            resolution: inspection.path.clone(),
+        }
     }
 
-    /// Whether a pattern that allows matches.
+    /// Whether the path passes through symbolic links.
+    pub(crate) fn follows_links(&self) -> bool {
+        let resolution = self.resolution.as_ref();
+        resolution.is_some_and(|resolution| !resolution.links.is_empty())
+    }
+
+    /// Whether a pattern that allows matches the text and, behind links, also the path that they lead to.
     pub(crate) fn is_allowed_by(&self, pattern: &str) -> bool {
+        let fits_target =
+            |path: &PathResolution| path.links.is_empty() || fits(pattern, &path.target, |_| true);
+        self.is_text_allowed_by(pattern) && self.resolution.as_ref().is_none_or(fits_target)
+    }
+
+    fn is_text_allowed_by(&self, pattern: &str) -> bool {
         if let (Kind::ShellLine | Kind::Words, Some(command)) =
             (self.kind, harmless::marked_command(pattern))
         {
@@ -118,9 +137,15 @@ impl SubjectText {
             return any(host) || any(&format!(".{host}"));
         }
         match arguments["path"].as_str() {
-            Some(path) => spellings(path, folder)
-                .iter()
-                .any(|path| any(path) || covers_all_below(path)),
+            Some(path) => {
+                let resolution = self.resolution.iter();
+                let resolved = resolution.flat_map(|path| path.links.iter().chain([&path.target]));
+                let mut paths = std::iter::once(path).chain(resolved.map(|path| &**path));
+                paths.any(|path| {
+                    let mut spellings = spellings(path, folder).into_iter();
+                    spellings.any(|path| any(&path) || covers_all_below(&path))
+                })
+            }
             None => commands_in(&self.text).iter().any(|command| any(command)),
         }
     }

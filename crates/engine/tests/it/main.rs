@@ -21,6 +21,7 @@ mod failpoints;
 mod inspections;
 mod instruction;
 mod invalid_trees;
+mod linked_paths;
 mod masks;
 mod misbehaviour;
 mod mode_laws;

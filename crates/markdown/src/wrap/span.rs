@@ -20,8 +20,9 @@ enum Origin {
     Near(usize),
     /// There, but spelled differently, for example as an entity.
     At(usize),
-    /// A copy of the source from there on. If sanitizing changed it, the original, which has as many characters.
-    Copy(usize, Option<Box<str>>),
+    /// A copy of the source from there on. If sanitizing changed it, where each character is in the span and in the
+    /// original, which has as many.
+    Copy(usize, Option<Box<[(usize, usize)]>>),
 }
 
 /// A position in the source.
@@ -56,7 +57,12 @@ impl Span {
     ) -> Self {
         let clean = sanitize(text).into_owned();
         let origin = if source.get(range.clone()) == Some(text) {
-            Origin::Copy(range.start, (clean != text).then(|| text.into()))
+            let offsets = || {
+                let original = text.char_indices().map(|(at, _)| at);
+                let shown = clean.char_indices().map(|(at, _)| at);
+                shown.zip(original).collect()
+            };
+            Origin::Copy(range.start, (clean != text).then(offsets))
         } else {
             Origin::At(range.start)
         };
@@ -83,9 +89,9 @@ impl Span {
             Origin::Near(offset) => (*offset, false),
             Origin::At(start) => (*start, at == 0),
             Origin::Copy(start, None) => (start + at, true),
-            Origin::Copy(start, Some(original)) => {
-                let index = self.text[..at].chars().count();
-                let before: usize = original.chars().take(index).map(char::len_utf8).sum();
+            Origin::Copy(start, Some(offsets)) => {
+                let index = offsets.partition_point(|(shown, _)| *shown < at);
+                let before = offsets.get(index).map_or(at, |(_, original)| *original);
                 (start + before, true)
             }
         };

@@ -4,6 +4,7 @@
 
 mod blocks;
 mod highlighting;
+mod hostile;
 mod live;
 mod stream;
 mod tables;

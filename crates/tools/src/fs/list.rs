@@ -3,13 +3,13 @@
 //! All entries are counted, but only those to be shown are kept in memory, and only their metadata is read. So listing
 //! a folder of a million files costs no more than reading its names.
 
-use super::{call_text, read_only_tool};
+use super::{ReadFunctions, call_text, read_only_tool};
 use crate::Workspace;
 use crate::entry_kind::EntryKind;
 use crate::file_error::FileError;
 use crate::folder::Folder;
-use crate::requested_path::RequestedPath;
 use crate::show;
+use crate::target_path::TargetPath;
 use cap_std::fs::{Dir, DirEntry};
 use lango_core::Tool;
 use schemars::JsonSchema;
@@ -26,7 +26,8 @@ const DESCRIPTION: &str = "Lists the entries of a folder of the workspace, inclu
     end says how to see more.";
 
 pub(super) fn tool(workspace: &Workspace) -> Arc<dyn Tool> {
-    read_only_tool(workspace, "fs_list", DESCRIPTION, list)
+    let functions = ReadFunctions { resolve, run: list };
+    read_only_tool(workspace, "fs_list", DESCRIPTION, functions)
 }
 
 #[derive(Deserialize, Serialize, JsonSchema)]
@@ -39,13 +40,20 @@ struct ListArguments {
     skip: Option<u64>,
 }
 
-fn list(workspace: &Workspace, arguments: ListArguments) -> Result<String, FileError> {
+fn resolve<'a>(
+    workspace: &'a Workspace,
+    arguments: &ListArguments,
+) -> Result<TargetPath<'a>, FileError> {
     let path = arguments.path.as_deref().unwrap_or(".");
+    workspace.locate(path)?.target()
+}
+
+fn list(target: &TargetPath<'_>, arguments: ListArguments) -> Result<String, FileError> {
     let skip = arguments.skip.unwrap_or(0);
-    let requested = workspace.locate(path)?;
-    let folder = requested.open_folder()?;
-    let listing = Listing::read(&folder, skip)
-        .map_err(|error| FileError::explain(requested.display_path(), None, error))?;
+    let path = || target.display_path().to_owned();
+    let folder = target.open_folder()?;
+    let listing =
+        Listing::read(&folder, skip).map_err(|error| FileError::explain(path(), None, error))?;
     let total = listing.total();
     if skip > 0 && skip >= total {
         let content = if total == 1 {
@@ -54,13 +62,13 @@ fn list(workspace: &Workspace, arguments: ListArguments) -> Result<String, FileE
             format!("{total} entries")
         };
         return Err(FileError::PastTheEnd {
-            path: requested.display_path(),
+            path: path(),
             content,
             argument: "skip",
         });
     }
 
-    let mut text = listing.summary(&requested);
+    let mut text = listing.summary(target);
     for entry in &listing.shown {
         text.push_str(&entry.line(folder.dir()));
         text.push('\n');
@@ -124,7 +132,7 @@ impl Listing {
         self.folders + self.files + self.links + self.others
     }
 
-    fn summary(&self, requested: &RequestedPath<'_>) -> String {
+    fn summary(&self, target: &TargetPath<'_>) -> String {
         let mut counts = vec![
             show::count(self.folders, "folder"),
             show::count(self.files, "file"),
@@ -135,7 +143,7 @@ impl Listing {
                 .filter(|(number, _)| *number > 0)
                 .map(|(number, noun)| show::count(*number, noun)),
         );
-        format!("{} in {}\n", counts.join(", "), requested.display_path())
+        format!("{} in {}\n", counts.join(", "), target.display_path())
     }
 }
 

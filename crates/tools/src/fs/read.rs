@@ -4,10 +4,11 @@
 //! This module has the arguments, the note and the errors; [`page`](super::page) does the paging.
 
 use super::page::{self, Page, PageError, Position};
-use super::{call_text, read_only_tool};
+use super::{ReadFunctions, call_text, read_only_tool};
 use crate::Workspace;
 use crate::file_error::FileError;
 use crate::show;
+use crate::target_path::TargetPath;
 use lango_core::{AttachedFile, Tool, ToolOutput, image_type};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -20,7 +21,8 @@ const DESCRIPTION: &str = "Reads a UTF-8 text file of the workspace, up to 64 Ki
     A PNG, JPEG, GIF or WebP image is shown to you.";
 
 pub(super) fn tool(workspace: &Workspace) -> Arc<dyn Tool> {
-    read_only_tool(workspace, "fs_read", DESCRIPTION, read)
+    let functions = ReadFunctions { resolve, run: read };
+    read_only_tool(workspace, "fs_read", DESCRIPTION, functions)
 }
 
 #[derive(Clone, Deserialize, Serialize, JsonSchema)]
@@ -39,9 +41,14 @@ struct ReadArguments {
     lines: Option<NonZeroU64>,
 }
 
-fn read(workspace: &Workspace, arguments: ReadArguments) -> Result<ToolOutput, FileError> {
-    let requested = workspace.locate(&arguments.path)?;
-    let target = requested.target()?;
+fn resolve<'a>(
+    workspace: &'a Workspace,
+    arguments: &ReadArguments,
+) -> Result<TargetPath<'a>, FileError> {
+    workspace.locate(&arguments.path)?.target()
+}
+
+fn read(target: &TargetPath<'_>, arguments: ReadArguments) -> Result<ToolOutput, FileError> {
     let (mut file, size) = target.open_file()?;
     let mut head = Vec::with_capacity(HEAD_BYTES);
     file.by_ref()
@@ -50,10 +57,10 @@ fn read(workspace: &Workspace, arguments: ReadArguments) -> Result<ToolOutput, F
         .map_err(|cause| target.explain(cause))?;
     let file = Cursor::new(&head).chain(file);
     if image_type(&head).is_some() {
-        return read_image(file, &requested.display_path(), size)
+        return read_image(file, target.display_path(), size)
             .map_err(|cause| target.explain(cause))?
             .ok_or_else(|| FileError::ImageTooLarge {
-                path: requested.display_path(),
+                path: target.display_path().to_owned(),
                 size: show::size(size),
                 limit: show::size(AttachedFile::IMAGE_BYTES as u64),
             });
@@ -62,7 +69,7 @@ fn read(workspace: &Workspace, arguments: ReadArguments) -> Result<ToolOutput, F
         line: arguments.first_line.map_or(1, NonZeroU64::get),
         skip_bytes: arguments.skip_bytes.map_or(0, NonZeroU64::get),
     };
-    let path = requested.display_path();
+    let path = target.display_path().to_owned();
     let page = page::read(file, start, arguments.lines).map_err(|error| match error {
         PageError::NotText { guess } => FileError::NotText {
             path,
@@ -86,7 +93,7 @@ fn read(workspace: &Workspace, arguments: ReadArguments) -> Result<ToolOutput, F
         },
         PageError::Failed(error) => target.explain(error),
     })?;
-    Ok(page_with_note(page, start, size, &requested.display_path(), arguments).into())
+    Ok(page_with_note(page, start, size, target.display_path(), arguments).into())
 }
 
 /// Number of bytes at the start of a file that are enough to recognize an image.

@@ -6,10 +6,11 @@
 mod results;
 mod walk;
 
-use super::{call_text, read_only_tool};
+use super::{ReadFunctions, call_text, read_only_tool};
 use crate::Workspace;
 use crate::file_error::FileError;
 use crate::show;
+use crate::target_path::TargetPath;
 use globset::{GlobBuilder, GlobMatcher};
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use lango_core::Tool;
@@ -37,7 +38,11 @@ const MAX_REGEX_BYTES: usize = 10_000_000;
 const MAX_CONTEXT_LINES: u64 = 10;
 
 pub(super) fn tool(workspace: &Workspace) -> Arc<dyn Tool> {
-    read_only_tool(workspace, "fs_search", DESCRIPTION, search)
+    let functions = ReadFunctions {
+        resolve,
+        run: search,
+    };
+    read_only_tool(workspace, "fs_search", DESCRIPTION, functions)
 }
 
 #[derive(Deserialize, Serialize, JsonSchema)]
@@ -68,7 +73,15 @@ struct SearchArguments {
     skip: Option<u64>,
 }
 
-fn search(workspace: &Workspace, arguments: SearchArguments) -> Result<String, FileError> {
+fn resolve<'a>(
+    workspace: &'a Workspace,
+    arguments: &SearchArguments,
+) -> Result<TargetPath<'a>, FileError> {
+    let path = arguments.path.as_deref().unwrap_or(".");
+    workspace.locate(path)?.target()
+}
+
+fn search(target: &TargetPath<'_>, arguments: SearchArguments) -> Result<String, FileError> {
     let matcher = matcher(&arguments)?;
     let names = name_filter(&arguments)?;
     if matcher.is_none() && names.is_none() {
@@ -84,7 +97,6 @@ fn search(workspace: &Workspace, arguments: SearchArguments) -> Result<String, F
         context: arguments.context.unwrap_or(0).min(MAX_CONTEXT_LINES) as usize,
     });
 
-    let requested = workspace.locate(arguments.path.as_deref().unwrap_or("."))?;
     let mut visit = |candidate: &Candidate<'_, '_>| {
         let has_name = names
             .as_ref()
@@ -95,8 +107,8 @@ fn search(workspace: &Workspace, arguments: SearchArguments) -> Result<String, F
             (None, true) => results.add_name(candidate),
         }
     };
-    let walk = FileWalk::run(&requested.target()?, &mut visit)?;
-    Ok(report(results, &walk, &requested.display_path(), arguments))
+    let walk = FileWalk::run(target, &mut visit)?;
+    Ok(report(results, &walk, target.display_path(), arguments))
 }
 
 fn report(results: SearchResults, walk: &FileWalk, path: &str, asked: SearchArguments) -> String {

@@ -1,10 +1,11 @@
 //! `fs_stat`: returns the metadata of one entry without opening it.
 
-use super::read_only_tool;
+use super::{ReadFunctions, read_only_tool};
 use crate::Workspace;
 use crate::entry_kind::EntryKind;
 use crate::file_error::FileError;
 use crate::show;
+use crate::target_path::TargetPath;
 use lango_core::Tool;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -14,7 +15,8 @@ const DESCRIPTION: &str = "Returns the kind, the size and the time of the last c
     target of a symbolic link. Does not follow the link.";
 
 pub(super) fn tool(workspace: &Workspace) -> Arc<dyn Tool> {
-    read_only_tool(workspace, "fs_stat", DESCRIPTION, stat)
+    let functions = ReadFunctions { resolve, run: stat };
+    read_only_tool(workspace, "fs_stat", DESCRIPTION, functions)
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -24,8 +26,14 @@ struct StatArguments {
     path: String,
 }
 
-fn stat(workspace: &Workspace, arguments: StatArguments) -> Result<String, FileError> {
-    let entry = workspace.locate(&arguments.path)?.entry()?;
+fn resolve<'a>(
+    workspace: &'a Workspace,
+    arguments: &StatArguments,
+) -> Result<TargetPath<'a>, FileError> {
+    workspace.locate(&arguments.path)?.entry()
+}
+
+fn stat(entry: &TargetPath<'_>, _: StatArguments) -> Result<String, FileError> {
     let metadata = entry.metadata()?;
     let kind = EntryKind::from(metadata.file_type());
     let mut lines = vec![entry.display_path().to_owned(), format!("kind: {kind}")];

@@ -43,10 +43,10 @@ pub fn skill_library_tools(skills: &Skills, folder: PathBuf) -> Vec<Arc<dyn Tool
     let (listing, creating, previewing) = (Arc::clone(&library), Arc::clone(&library), library);
     let list = LIST.with_blocking_code(move |_: NoArguments| Ok(listing.list()));
     let parts = BlockingParts {
-        preview: Box::new(move |arguments, length| {
+        preview: Some(Box::new(move |arguments, length| {
             let skill = previewing.check_new_skill(arguments, Trust::Trusted)?;
             Ok(skill.preview(&previewing.folder, length))
-        }),
+        })),
         inspect: None,
     };
     let create = CREATE.with_blocking_parts(

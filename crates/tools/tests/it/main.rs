@@ -17,6 +17,7 @@ mod exec_secrets;
 mod executed;
 mod guarded;
 mod jobs;
+mod linked_paths;
 mod list;
 mod policy;
 mod race;

@@ -150,7 +150,8 @@ fn a_name_that_other_programs_act_on_counts_even_if_its_folder_is_a_link() {
 
 #[test]
 fn a_call_does_nothing_if_its_path_leads_to_another_file_than_when_it_was_inspected() {
-    let swaps: [(&str, &dyn Fn(&FileFixture)); 4] = [
+    type Swap<'a> = &'a dyn Fn(&FileFixture);
+    let swaps: [(&str, Swap<'_>); 4] = [
         ("notes/b.md", &|fixture| {
             std::fs::remove_file(fixture.inside("notes/b.md")).unwrap();
             fixture.link("notes/b.md", "../src/main.py");

@@ -1,7 +1,8 @@
 //! What a call would change, as the gate needs to know it: whether the target is [guarded](crate::guard), and whether it
 //! is more than an edit of an ordinary file of the workspace. Mode `accept-edits` runs ordinary edits without a
 //! question, so a file that other programs execute is not ordinary. The tool finds the same facts again when it runs,
-//! from the handles that it writes through, and changes nothing if they are worse than those that were approved.
+//! from the handles that it writes through, and changes nothing if they are worse than those that were approved, or if
+//! the path leads to another file.
 
 use crate::entry_kind::EntryKind;
 use crate::file_error::FileError;
@@ -59,8 +60,8 @@ impl Change {
         Self::with_caution(target, caution)
     }
 
-    /// Fails if the change needs an approval that it did not get: its facts are not those that were inspected before
-    /// the call was allowed.
+    /// Fails if the change is not the one that was inspected before the call was allowed: it needs an approval that it
+    /// did not get, or its path leads elsewhere.
     pub(crate) fn expect_inspected(
         &self,
         target: &TargetPath<'_>,
@@ -79,7 +80,7 @@ impl Change {
                 path: target.display_path().to_owned(),
                 reason: caution.to_string(),
             }),
-            _ => Ok(()),
+            _ => target.expect_same_path(inspection),
         }
     }
 

@@ -61,6 +61,11 @@ pub(crate) enum FileError {
         "`{path}` was not changed: {reason}, and the user has not approved this change; call again to ask the user"
     )]
     NotApproved { path: String, reason: String },
+    #[error(
+        "nothing was done, because `{path}` leads to another place than when the call was checked; call again, so that \
+         it is checked again"
+    )]
+    Redirected { path: String },
     #[error("`{path}` is in a read-only folder; write inside the workspace")]
     ReadOnly { path: String },
     #[error("`{path}` cannot be used; choose another path")]

@@ -110,8 +110,9 @@ where
         })),
     };
     declaration.with_blocking_parts(
-        move |_caller, arguments| {
+        move |caller, arguments| {
             let target = resolve(&workspace, &arguments)?;
+            target.expect_same_path(&caller.inspection)?;
             Ok(run(&target, arguments)?)
         },
         parts,

@@ -11,7 +11,7 @@ use crate::roots::Roots;
 use crate::show;
 use cap_fs_ext::DirExt;
 use cap_std::fs::{File, Metadata};
-use lango_core::{GuardedTarget, PathResolution};
+use lango_core::{GuardedTarget, Inspection, PathResolution};
 use lango_sandbox::Access;
 use std::ffi::OsStr;
 use std::io;
@@ -70,6 +70,31 @@ impl<'a> TargetPath<'a> {
             target: text(&path),
             links: links.iter().map(|link| text(&link.full_path())).collect(),
         })
+    }
+
+    /// Fails if the requested path led to another place when the call was inspected. Without links it cannot.
+    pub(crate) fn expect_same_path(&self, inspection: &Inspection) -> Result<(), FileError> {
+        let (now, inspected) = (self.resolution(), inspection.path.as_ref());
+        let has_links = |path: &&PathResolution| !path.links.is_empty();
+        if now.as_ref().filter(has_links) == inspected.filter(has_links) {
+            return Ok(());
+        }
+        Err(FileError::Redirected {
+            path: self.display_path.clone(),
+        })
+    }
+
+    /// Returns the requested path for a preview, with the path that links lead to.
+    pub(crate) fn preview_path(&self) -> String {
+        let linked = self.resolution().filter(|path| !path.links.is_empty());
+        match linked {
+            Some(_) => {
+                let path = self.path();
+                let path = show::name(self.roots().shorten(&path).as_os_str());
+                format!("{} → {path}", self.display_path)
+            }
+            None => self.display_path.clone(),
+        }
     }
 
     pub(crate) fn roots(&self) -> &'a Roots {

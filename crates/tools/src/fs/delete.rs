@@ -78,7 +78,7 @@ fn preview(
     } = Deletion::find(context, &arguments.path, length)?;
     let mut text = format!(
         "Deletes the {kind} {} ({})\n",
-        target.display_path(),
+        target.preview_path(),
         contents.summary()
     );
     for name in &contents.first_names {

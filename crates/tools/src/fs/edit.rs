@@ -53,7 +53,10 @@ fn edit(
     caller: &Caller,
 ) -> Result<String, FileError> {
     let recorder = context.recorder(caller);
-    let mut edit = Edit::find(&context.workspace, &arguments)?;
+    let target = destination(&context.workspace, &arguments)?;
+    // An error may quote the file, so this comes before the file is read.
+    target.expect_same_path(&caller.inspection)?;
+    let mut edit = Edit::find(target, &arguments)?;
     let change = Change::of_file(&edit.target, &edit.after);
     change.expect_inspected(&edit.target, &caller.inspection)?;
     let before = Original::read(&edit.target)?;
@@ -71,7 +74,8 @@ fn inspect(context: &FileContext, arguments: EditArguments) -> Result<Change, Fi
     let requested = context.workspace.locate(&arguments.path)?;
     let target = requested.file_destination()?;
     // An edit that fails now may succeed after an earlier call of the same reply, so its path counts in any case.
-    let edit = Edit::find(&context.workspace, &arguments);
+    let edit = destination(&context.workspace, &arguments)
+        .and_then(|target| Edit::find(target, &arguments));
     let after = edit.map_or(String::new(), |edit| edit.after);
     Ok(Change::of_file(&target, &after))
 }
@@ -81,12 +85,23 @@ fn preview(
     arguments: EditArguments,
     length: PreviewLength,
 ) -> Result<String, FileError> {
-    let edit = Edit::find(&context.workspace, &arguments)?;
+    let target = destination(&context.workspace, &arguments)?;
+    let edit = Edit::find(target, &arguments)?;
     let difference = diff::unified(&edit.before, &edit.after, preview_lines(length));
     Ok(format!(
         "Edits {}\n{difference}",
-        edit.target.display_path()
+        edit.target.preview_path()
     ))
+}
+
+/// Resolves the path of the file, which must exist.
+fn destination<'a>(
+    workspace: &'a Workspace,
+    arguments: &EditArguments,
+) -> Result<TargetPath<'a>, FileError> {
+    let requested = workspace.locate(&arguments.path)?;
+    requested.target()?.metadata()?;
+    requested.file_destination()
 }
 
 /// A file and its content before and after the edit.
@@ -97,10 +112,7 @@ struct Edit<'a> {
 }
 
 impl<'a> Edit<'a> {
-    fn find(workspace: &'a Workspace, arguments: &EditArguments) -> Result<Self, FileError> {
-        let requested = workspace.locate(&arguments.path)?;
-        requested.target()?.metadata()?;
-        let target = requested.file_destination()?;
+    fn find(target: TargetPath<'a>, arguments: &EditArguments) -> Result<Self, FileError> {
         let path = || target.display_path().to_owned();
         let before = match CurrentContent::at(&target)? {
             CurrentContent::Text(text) => text,

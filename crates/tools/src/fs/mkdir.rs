@@ -64,7 +64,7 @@ fn preview(
     _extent: PreviewLength,
 ) -> Result<String, FileError> {
     let (target, exists) = destination(&context.workspace, &arguments)?;
-    let path = target.display_path();
+    let path = target.preview_path();
     Ok(if exists {
         format!("Leaves the folder {path} unchanged\n")
     } else {

@@ -82,7 +82,7 @@ fn preview(
         .locate(&arguments.path)?
         .file_destination()?;
     let current = CurrentContent::at(&target)?;
-    let (path, new) = (target.display_path(), &arguments.content);
+    let (path, new) = (target.preview_path(), &arguments.content);
     let lines = preview_lines(length);
     let size = lines_and_size(new);
     let (head, old) = match current {

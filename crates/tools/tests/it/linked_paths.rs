@@ -1,4 +1,5 @@
-//! Paths that lead through links: the inspection reports where they lead, for the rules of the gate.
+//! Paths that lead through links: the inspection reports where they lead, for the rules of the gate, and a call works
+//! only on the file that was inspected.
 
 use crate::support::FileFixture;
 use lango_core::PathResolution;
@@ -145,4 +146,79 @@ fn a_name_that_other_programs_act_on_counts_even_if_its_folder_is_a_link() {
             .caution
             .is_some()
     );
+}
+
+/// Swaps an entry for something else.
+type Swap = fn(&FileFixture);
+
+#[test]
+fn a_call_does_nothing_if_its_path_leads_to_another_file_than_when_it_was_inspected() {
+    let swaps: [(&str, Swap); 4] = [
+        ("notes/b.md", |fixture| {
+            std::fs::remove_file(fixture.inside("notes/b.md")).unwrap();
+            fixture.link("notes/b.md", "../src/main.py");
+        }),
+        ("notes/b.md", |fixture| {
+            std::fs::rename(fixture.inside("notes"), fixture.inside("moved")).unwrap();
+            fixture.link("notes", "src");
+            fixture.write("src/b.md", "old secret");
+        }),
+        ("link", |fixture| {
+            std::fs::remove_file(fixture.inside("link")).unwrap();
+            fixture.link("link", "src/main.py");
+        }),
+        ("link", |fixture| {
+            std::fs::remove_file(fixture.inside("link")).unwrap();
+            fixture.write("link", "old secret");
+        }),
+    ];
+    for tool in ["fs_write", "fs_edit", "fs_read", "fs_search"] {
+        for (path, swap) in swaps {
+            let fixture = FileFixture::new();
+            fixture.write("notes/b.md", "old text");
+            fixture.write("src/main.py", "old secret");
+            fixture.link("link", "notes/b.md");
+            let inspection = fixture.inspect(tool, arguments(tool, path));
+            swap(&fixture);
+            let refused = fixture.call_inspected(tool, arguments(tool, path), inspection);
+            let refused = refused.expect_err(tool).message;
+            assert!(refused.contains("leads to another place"), "{refused}");
+            assert!(!refused.contains("secret"), "{refused}");
+            assert_eq!(fixture.read("src/main.py"), "old secret");
+            fixture.text(tool, arguments(tool, path));
+        }
+    }
+}
+
+#[test]
+fn a_folder_that_is_swapped_for_a_link_after_the_inspection_keeps_its_files() {
+    for (tool, path) in [
+        ("fs_delete", "notes/x"),
+        ("fs_mkdir", "notes/new"),
+        ("fs_list", "notes"),
+    ] {
+        let fixture = FileFixture::new();
+        fixture.write("notes/x", "text");
+        fixture.write("src/x", "text");
+        let inspection = fixture.inspect(tool, arguments(tool, path));
+        std::fs::rename(fixture.inside("notes"), fixture.inside("moved")).unwrap();
+        fixture.link("notes", "src");
+        let refused = fixture.call_inspected(tool, arguments(tool, path), inspection);
+        let refused = refused.expect_err(tool).message;
+        assert!(refused.contains("leads to another place"), "{refused}");
+        assert!(fixture.has("src/x") && !fixture.has("src/new"));
+    }
+}
+
+#[test]
+fn a_preview_names_the_file_that_links_lead_to() {
+    let fixture = fixture();
+    for tool in ["fs_write", "fs_edit", "fs_delete"] {
+        let shown = fixture.preview(tool, arguments(tool, "pub/key")).unwrap();
+        assert!(shown.contains("pub/key → secrets/key"), "{shown}");
+    }
+    let made = fixture
+        .preview("fs_mkdir", arguments("fs_mkdir", "pub/new"))
+        .unwrap();
+    assert!(made.contains("pub/new → secrets/new"), "{made}");
 }

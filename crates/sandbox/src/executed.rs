@@ -73,11 +73,66 @@ mod tests {
             }
             for name in line.split_whitespace() {
                 assert!(!program.is_empty(), "{name}");
-                assert!(!name.trim_end_matches('/').contains('/'), "{name}");
-                assert!(!name.trim_matches('*').contains('*'), "{name}");
-                let path = name.replace('*', "x").replace('/', "/x");
+                let last = name.trim_end_matches('/').rsplit('/').next().unwrap();
+                assert!(!last.trim_matches('*').contains('*'), "{name}");
+                let path = name.replace('*', "x");
+                let path = if path.ends_with('/') {
+                    path + "x"
+                } else {
+                    path
+                };
                 assert!(executed_by(Path::new(&path)).is_some(), "{name}");
             }
+        }
+    }
+
+    #[test]
+    fn what_hooks_editors_builds_and_deployments_execute_is_on_the_list() {
+        for path in [
+            ".lefthook-local.yml",
+            "lefthook.json",
+            ".simple-git-hooks.json",
+            "simple-git-hooks.js",
+            "captainhook.json",
+            "grumphp.yml",
+            "hk.pkl",
+            "rust-analyzer.toml",
+            ".bsp/sbt.json",
+            "hie.yaml",
+            ".vimspector.json",
+            "devbox.json",
+            ".gitpod.yml",
+            ".codesandbox/tasks.json",
+            ".config/nextest.toml",
+            "Trunk.toml",
+            "conanfile.py",
+            "app.pro",
+            "debian/rules",
+            "Directory.Build.rsp",
+            "setup.wixproj",
+            ".config/dotnet-tools.json",
+            "build.cake",
+            "buildSrc/src/Version.kt",
+            "project/Dependencies.scala",
+            "tasks.py",
+            "gatsby-node.js",
+            "webpack.config.babel.js",
+            "vitest.workspace.ts",
+            ".golangci.yml",
+            "config.ru",
+            "cdk.json",
+            "helmfile.yaml",
+            ".ddev/config.yaml",
+            ".woodpecker/build.yml",
+            ".drone.star",
+            ".zuul.yaml",
+            "vendor/.vscode/tasks.json",
+            "third_party/.husky/pre-commit",
+        ] {
+            assert!(executed_by(Path::new(path)).is_some(), "{path}");
+        }
+        for path in ["src/rules", "project/notes.md", "src/Main.scala"] {
+            assert_eq!(executed_by(Path::new(path)), None, "{path}");
         }
     }
 

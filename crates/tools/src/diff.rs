@@ -2,6 +2,7 @@
 
 use crate::show;
 use similar::{ChangeTag, TextDiff};
+use std::borrow::Cow;
 use std::fmt;
 use std::time::Duration;
 
@@ -20,6 +21,53 @@ const MAX_COMPARED_BYTES: usize = 2_000_000;
 /// Time after which the diff algorithm settles for a diff that is not minimal.
 const DIFF_TIMEOUT: Duration = Duration::from_millis(500);
 
+/// The mark of a space at the end of an added line.
+const TRAILING_SPACE: &str = "·";
+
+/// Returns the diff like [`unified`], for the user who approves the change: white space that looks like something else,
+/// or like nothing, is visible. A model would take the marks for a part of the text.
+pub(crate) fn preview(old: &str, new: &str, lines: usize) -> String {
+    let diff = unified(old, new, lines);
+    let mut text = String::with_capacity(diff.len());
+    for line in diff.lines() {
+        text.push_str(&with_visible_spaces(line));
+        text.push('\n');
+    }
+    text
+}
+
+/// Marks white space at the end of an added line, and escapes characters that look like a space in any line.
+fn with_visible_spaces(line: &str) -> String {
+    let (text, ending) = match line.strip_suffix("\\r") {
+        Some(text) => (text, "\\r"),
+        None => (line, ""),
+    };
+    let end = match text.strip_prefix('+') {
+        Some(added) => 1 + added.trim_end_matches([' ', '\t']).len(),
+        None => text.len(),
+    };
+    let mut shown = String::with_capacity(line.len());
+    for letter in text[..end].chars() {
+        match letter {
+            // The wide space of Chinese and Japanese texts is visible.
+            ' ' | '\t' | '\u{3000}' => shown.push(letter),
+            '\u{2800}' | '\u{3164}' | '\u{115f}' | '\u{1160}' | '\u{ffa0}' => {
+                shown.extend(letter.escape_unicode());
+            }
+            letter if letter.is_whitespace() => shown.extend(letter.escape_unicode()),
+            letter => shown.push(letter),
+        }
+    }
+    for letter in text[end..].chars() {
+        shown.push_str(if letter == '\t' {
+            "\\t"
+        } else {
+            TRAILING_SPACE
+        });
+    }
+    shown + ending
+}
+
 /// Returns at most `lines` lines of the diff, or an empty text if both texts are equal. With `usize::MAX`, nothing is
 /// left out and no line is truncated.
 pub(crate) fn unified(old: &str, new: &str, lines: usize) -> String {
@@ -28,9 +76,11 @@ pub(crate) fn unified(old: &str, new: &str, lines: usize) -> String {
         let (old, new) = (show::size(old), show::size(new));
         return format!("[too large to compare: {old} before, {new} after]\n");
     }
+    let (old, new) = (shown_lines(old), shown_lines(new));
+    let (old, new) = (borrowed(&old), borrowed(&new));
     let diff = TextDiff::configure()
         .timeout(DIFF_TIMEOUT)
-        .diff_lines(old, new);
+        .diff_slices(&old, &new);
     let whole = diff.unified_diff().context_radius(3).to_string();
     // Only a line feed ends a line; other line separators are escaped.
     let mut all = whole.strip_suffix('\n').unwrap_or(&whole).split('\n');
@@ -83,9 +133,10 @@ pub(crate) fn counts(old: &str, new: &str) -> LineCounts {
     if all.added == 0 || all.removed == 0 || old.len() + new.len() > MAX_COMPARED_BYTES {
         return all;
     }
+    let (old, new): (Vec<&str>, Vec<&str>) = (lines_of(old).collect(), lines_of(new).collect());
     let diff = TextDiff::configure()
         .timeout(DIFF_TIMEOUT)
-        .diff_lines(old, new);
+        .diff_slices(&old, &new);
     let changes = diff.iter_all_changes().map(|change| change.tag());
     let (mut added, mut removed) = (0, 0);
     for tag in changes {
@@ -104,6 +155,19 @@ fn differing_lines<'a>(old: &'a str, new: &'a str) -> (&'a str, &'a str) {
     let end = lines_of(old).rev().zip(lines_of(new).rev());
     let end: usize = end.take_while(same).map(|(line, _)| line.len()).sum();
     (&old[..old.len() - end], &new[..new.len() - end])
+}
+
+/// Returns the lines of a text without their line feeds, as a diff shows them. Only a line feed ends a line.
+fn shown_lines(text: &str) -> Vec<Cow<'_, str>> {
+    let lines = lines_of(text).map(|line| match line.strip_suffix('\n') {
+        Some(line) => line.into(),
+        None => format!("{line}\n\\ No newline at end of file").into(),
+    });
+    lines.collect()
+}
+
+fn borrowed<'a>(lines: &'a [Cow<'_, str>]) -> Vec<&'a str> {
+    lines.iter().map(|line| &**line).collect()
 }
 
 /// Returns the lines of a text with their line feeds.
@@ -167,6 +231,32 @@ mod tests {
             shown,
             "@@ -1 +1,2 @@\n-a\\r\n+a\n+\\u{1b}[2J\n\\ No newline at end of file\n"
         );
+    }
+
+    #[test]
+    fn a_carriage_return_inside_a_line_ends_no_line() {
+        assert_eq!(unified("", "A\rB\n", 10), "@@ -0,0 +1 @@\n+A\\rB\n");
+        let shown = unified("a\r", "b", 10);
+        assert_eq!(
+            shown,
+            "@@ -1 +1 @@\n-a\\r\n\\ No newline at end of file\n+b\n\\ No newline at end of file\n"
+        );
+        assert_eq!(counts("", "a\rb\n").to_string(), " +1");
+    }
+
+    #[test]
+    fn a_preview_shows_spaces_that_would_be_invisible() {
+        let new = "a  \n\t\nb \t\r\nx\u{a0}y\n\u{2800}\nwide\u{3000}\n";
+        assert_eq!(
+            preview("", new, 10),
+            "@@ -0,0 +1,6 @@\n+a··\n+\\t\n+b·\\t\\r\n+x\\u{a0}y\n+\\u{2800}\n+wide\u{3000}\n"
+        );
+        // Only added lines: the others are no news.
+        assert_eq!(
+            preview("a \nb\n", "a \nc\n", 10),
+            "@@ -1,2 +1,2 @@\n a \n-b\n+c\n"
+        );
+        assert_eq!(preview("a", "a", 10), "");
     }
 
     #[test]

@@ -72,9 +72,11 @@ impl<'a> TargetPath<'a> {
         })
     }
 
-    /// Fails if the requested path led to another place when the call was inspected.
+    /// Fails if the requested path led to another place when the call was inspected. Without links it cannot.
     pub(crate) fn expect_same_path(&self, inspection: &Inspection) -> Result<(), FileError> {
-        if self.resolution() == inspection.path {
+        let (now, inspected) = (self.resolution(), inspection.path.as_ref());
+        let has_links = |path: &&PathResolution| !path.links.is_empty();
+        if now.as_ref().filter(has_links) == inspected.filter(has_links) {
             return Ok(());
         }
         Err(FileError::Redirected {

@@ -87,7 +87,7 @@ fn preview(
 ) -> Result<String, FileError> {
     let target = destination(&context.workspace, &arguments)?;
     let edit = Edit::find(target, &arguments)?;
-    let difference = diff::unified(&edit.before, &edit.after, preview_lines(length));
+    let difference = diff::preview(&edit.before, &edit.after, preview_lines(length));
     Ok(format!(
         "Edits {}\n{difference}",
         edit.target.preview_path()

@@ -96,7 +96,7 @@ fn preview(
             (head, String::new())
         }
     };
-    Ok(head + &diff::unified(&old, new, lines))
+    Ok(head + &diff::preview(&old, new, lines))
 }
 
 /// Formats the length of a text: `3 lines, 42 B`.

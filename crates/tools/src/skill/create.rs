@@ -121,7 +121,7 @@ impl NewSkill {
         };
         for file in &self.files {
             text.push_str(&file.headline());
-            text.push_str(&diff::unified("", &file.content, lines));
+            text.push_str(&diff::preview("", &file.content, lines));
         }
         text
     }

@@ -3,14 +3,15 @@
 //! followed.
 
 use super::check::{CHANGED, UndoAction, locate, relative};
-use super::original::Fingerprint;
+use super::original::{Fingerprint, mode_of};
 use super::record::{After, Before, TurnRecord};
 use super::steps::Step;
 use super::storage::{UndoError, UndoStore};
 use crate::replace::{exchange, rename_without_replacing, temporary_name, write_temporary};
 use crate::{Trash, Workspace};
-use cap_std::fs::{Dir, MetadataExt};
+use cap_std::fs::{Dir, File, Metadata, MetadataExt};
 use lango_core::Timestamp;
+use rustix::fs::{Gid, Uid, fchown};
 use serde::Serialize;
 use std::ffi::OsStr;
 use std::io;
@@ -168,6 +169,8 @@ enum Refusal {
     Changed,
     /// It changed, and the new version is now under this name because its own was taken again.
     Moved(String),
+    /// It belongs to another user or group now, and lango cannot give the original to them.
+    OtherOwner,
     Failed(io::Error),
 }
 
@@ -178,6 +181,7 @@ impl Refusal {
             Self::Moved(name) => {
                 format!("it changed at this moment; one version of it is now named `{name}`")
             }
+            Self::OtherOwner => "its owner changed since the turn wrote it".to_owned(),
             Self::Failed(error) => format!("it cannot be written: {error}"),
         }
     }
@@ -192,6 +196,52 @@ impl From<io::Error> for Refusal {
     }
 }
 
+/// The owner and the permissions of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Attributes {
+    user: u32,
+    group: u32,
+    mode: u32,
+}
+
+impl Attributes {
+    /// Reads the attributes of an entry, without following a link.
+    fn of(folder: &Dir, name: &OsStr) -> io::Result<Self> {
+        Ok(Self::from_metadata(&folder.symlink_metadata(name)?))
+    }
+
+    fn from_metadata(metadata: &Metadata) -> Self {
+        Self {
+            user: metadata.uid(),
+            group: metadata.gid(),
+            mode: mode_of(&metadata.permissions()),
+        }
+    }
+
+    /// Returns the permissions for the original, which had `mode`. A turn's write keeps them, perhaps without the
+    /// executable bits; any other permissions were set since then, and stay.
+    fn mode_of_original(self, mode: u32) -> u32 {
+        if [mode, mode & NOT_EXECUTABLE].contains(&self.mode) {
+            mode
+        } else {
+            self.mode
+        }
+    }
+
+    /// Gives a new file this owner. A write makes lango the owner, so another owner was set since then.
+    fn set_owner(self, file: &File) -> Result<(), Refusal> {
+        let own = Self::from_metadata(&file.metadata()?);
+        if (own.user, own.group) == (self.user, self.group) {
+            return Ok(());
+        }
+        let (user, group) = (Uid::from_raw(self.user), Gid::from_raw(self.group));
+        fchown(file, Some(user), Some(group)).map_err(|_| Refusal::OtherOwner)
+    }
+}
+
+/// The permissions that a write carries over to an ordinary file.
+const NOT_EXECUTABLE: u32 = 0o666;
+
 /// Exchanges the file `name` for its original, if it is what the turn wrote. Compares before the exchange, because others
 /// should not see one that is reverted, and afterwards, because someone may have been faster.
 fn put_back(
@@ -200,17 +250,24 @@ fn put_back(
     written: &Fingerprint,
     (original, mode): (&[u8], u32),
 ) -> Result<(), Refusal> {
-    if !written.matches(folder, name) {
+    let current = Attributes::of(folder, name)?;
+    let is_written = |name: &OsStr| {
+        let is_same = Attributes::of(folder, name).is_ok_and(|found| found == current);
+        is_same && written.matches(folder, name)
+    };
+    if !is_written(name) {
         return Err(Refusal::Changed);
     }
+    let mode = current.mode_of_original(mode);
     let (temporary, file) = write_temporary(folder, original, Some(mode))?;
     let identity = file.metadata().map(|own| (own.dev(), own.ino()))?;
     let is_own = || {
         let found = folder.symlink_metadata(&temporary);
         found.is_ok_and(|found| (found.dev(), found.ino()) == identity)
     };
-    let put = match exchange(folder, temporary.as_ref(), name) {
-        Ok(true) if written.matches(folder, temporary.as_ref()) => {
+    let owned = current.set_owner(&file);
+    let put = match owned.and_then(|()| Ok(exchange(folder, temporary.as_ref(), name)?)) {
+        Ok(true) if is_written(temporary.as_ref()) => {
             return Ok(folder.remove_file(&temporary)?);
         }
         Ok(true) => match exchange(folder, temporary.as_ref(), name) {
@@ -219,11 +276,11 @@ fn put_back(
             Ok(_) | Err(_) => return Err(Refusal::Moved(temporary)),
         },
         // The file system cannot exchange files, so this comparison is the last one.
-        Ok(false) if written.matches(folder, name) => {
+        Ok(false) if is_written(name) => {
             return Ok(folder.rename(&temporary, folder, name)?);
         }
         Ok(false) => Err(Refusal::Changed),
-        Err(error) => Err(error.into()),
+        Err(refusal) => Err(refusal),
     };
     // The refusal is what to report.
     let _ = folder.remove_file(&temporary);

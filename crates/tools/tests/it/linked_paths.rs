@@ -148,24 +148,26 @@ fn a_name_that_other_programs_act_on_counts_even_if_its_folder_is_a_link() {
     );
 }
 
+/// Swaps an entry for something else.
+type Swap = fn(&FileFixture);
+
 #[test]
 fn a_call_does_nothing_if_its_path_leads_to_another_file_than_when_it_was_inspected() {
-    type Swap<'a> = &'a dyn Fn(&FileFixture);
-    let swaps: [(&str, Swap<'_>); 4] = [
-        ("notes/b.md", &|fixture| {
+    let swaps: [(&str, Swap); 4] = [
+        ("notes/b.md", |fixture| {
             std::fs::remove_file(fixture.inside("notes/b.md")).unwrap();
             fixture.link("notes/b.md", "../src/main.py");
         }),
-        ("notes/b.md", &|fixture| {
+        ("notes/b.md", |fixture| {
             std::fs::rename(fixture.inside("notes"), fixture.inside("moved")).unwrap();
             fixture.link("notes", "src");
             fixture.write("src/b.md", "old secret");
         }),
-        ("link", &|fixture| {
+        ("link", |fixture| {
             std::fs::remove_file(fixture.inside("link")).unwrap();
             fixture.link("link", "src/main.py");
         }),
-        ("link", &|fixture| {
+        ("link", |fixture| {
             std::fs::remove_file(fixture.inside("link")).unwrap();
             fixture.write("link", "old secret");
         }),

@@ -33,6 +33,7 @@ mod stat;
 mod support;
 mod trash;
 mod undo;
+mod undo_attributes;
 mod undo_kills;
 mod undo_races;
 mod undo_records;

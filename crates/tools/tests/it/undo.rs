@@ -54,9 +54,6 @@ fn everything_that_a_turn_changed_is_as_before() {
     fixture.text("fs_mkdir", json!({"path": "empty/folder"}));
     fixture.text("fs_delete", json!({"path": "old"}));
     fixture.text("fs_delete", json!({"path": "single.txt"}));
-    // The new file loses the permissions of the old one.
-    let mode = std::fs::Permissions::from_mode(0o600);
-    std::fs::set_permissions(fixture.inside("run.sh"), mode).unwrap();
     assert_eq!(refused(&fixture), []);
     fixture.undo_all("t_1");
     canary::assert_same(&before, &canary::of_tree(&fixture.inside("")), "the turn");

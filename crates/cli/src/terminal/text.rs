@@ -39,12 +39,13 @@ pub fn fit(line: &str, columns: usize) -> Cow<'_, str> {
 /// Replaces everything that a terminal would obey, except line breaks and the attributes of a palette (`ESC [ 1 m`).
 /// Text is sanitized where it enters; this is the last line of defence.
 pub(super) fn only_attributes(text: &str) -> Cow<'_, str> {
-    let is_obeyed = |letter: char| letter.is_control() && !matches!(letter, '\n' | '\t');
-    let is_safe = pieces(text).all(|piece| match piece {
-        Piece::Escape(_) => true,
-        Piece::Glyph(glyph) => !glyph.contains(is_obeyed),
-    });
-    if is_safe {
+    // Every frame is checked, so the usual case does not look for glyphs.
+    let is_obeyed = |(at, letter): (usize, char)| match letter {
+        '\n' | '\t' => false,
+        '\u{1b}' => attribute_length(&text[at..]).is_none(),
+        _ => letter.is_control(),
+    };
+    if !text.char_indices().any(is_obeyed) {
         return Cow::Borrowed(text);
     }
     let shown = pieces(text).map(|piece| match piece {
@@ -138,18 +139,23 @@ fn pieces(line: &str) -> impl Iterator<Item = Piece<'_>> {
         if rest.is_empty() {
             return None;
         }
-        if let Some(parameters) = rest.strip_prefix("\u{1b}[") {
-            let end = parameters.find(|letter: char| !letter.is_ascii_digit() && letter != ';');
-            if let Some(end) = end.filter(|end| parameters[*end..].starts_with('m')) {
-                let (escape, after) = rest.split_at(end + "\u{1b}[m".len());
-                rest = after;
-                return Some(Piece::Escape(escape));
-            }
+        if let Some(length) = attribute_length(rest) {
+            let (escape, after) = rest.split_at(length);
+            rest = after;
+            return Some(Piece::Escape(escape));
         }
         let glyph = rest.graphemes(true).next()?;
         rest = &rest[glyph.len()..];
         Some(Piece::Glyph(glyph))
     })
+}
+
+/// Returns the length of the escape sequence that sets attributes (`ESC [ … m`) at the start of a text.
+fn attribute_length(text: &str) -> Option<usize> {
+    let parameters = text.strip_prefix("\u{1b}[")?;
+    let end = parameters.find(|letter: char| !letter.is_ascii_digit() && letter != ';')?;
+    let is_attribute = parameters[end..].starts_with('m');
+    is_attribute.then_some(end + "\u{1b}[m".len())
 }
 
 #[cfg(test)]

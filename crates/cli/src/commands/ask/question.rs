@@ -45,6 +45,14 @@ pub(super) enum GrantScope {
 }
 
 impl Question {
+    /// Returns the question for a screen where the mode cannot be switched.
+    pub(in crate::commands) fn without_modes(self) -> Self {
+        Self {
+            is_accepted_edit: false,
+            ..self
+        }
+    }
+
     /// Whether the question is about permission; otherwise it is about a call that may have run.
     pub(super) fn is_permission(&self) -> bool {
         self.waiting.request.question.is_permission()

@@ -44,6 +44,11 @@ impl TurnScreen<'_> {
                 input.handle(&key);
             }
         }
+        let question = if self.input.is_some() {
+            question
+        } else {
+            question.without_modes()
+        };
         let text = question.text(columns());
         let text = screen::colour_request(&text, &self.palette);
         Region::print(self.display.progress, &format!("{text}\n"))?;

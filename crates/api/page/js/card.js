@@ -118,7 +118,8 @@ export function createCard(turn, context) {
     updateRows();
     updateRequests();
     updateAnswer();
-    const ending = [outcomeText(turn), ...turn.undone.map((undone) => undoneText(turn, undone))].filter(Boolean).join(". ");
+    const undone = turn.undone.map((id) => `You undid the changes of ${id === turn.id ? "this turn" : id}`);
+    const ending = [outcomeText(turn), ...undone].filter(Boolean).join(". ");
     outcome.hidden = ending === "";
     outcome.dataset.outcome = turn.state;
     setText(outcome, ending);
@@ -192,13 +193,6 @@ function outcomeText({ finished: end }) {
   if (!end || (isAnswered && !end.limit)) return "";
   const what = isAnswered ? "A limit cut the work short" : OUTCOMES[end.outcome] ?? end.outcome;
   return `${what}${end.error ? `: ${end.error}` : ""}${end.limit ? ` (${LIMIT_KEYS[end.limit] ?? end.limit})` : ""}${end.setup ? ". Open Setup to see the settings." : ""}`;
-}
-
-/** What the person undid. @param {Turn} turn @param {Turn["undone"][number]} undone */
-function undoneText(turn, { turn: id, paths }) {
-  const whose = id === turn.id ? "You undid its changes" : `You undid the changes of turn ${id}`;
-  const more = paths.length > 5 ? ` and ${paths.length - 5} more` : "";
-  return `${whose}: ${paths.slice(0, 5).join(", ")}${more}`;
 }
 
 /** What the orchestrator of a running turn does. @param {Turn} turn */

@@ -229,7 +229,7 @@ const REDUCERS = {
   },
   // It comes after the end of the turn that was the last one then, and may concern an earlier one.
   "turn.undone"(turn, _frame, event) {
-    turn.undone.push({ turn: event.undone, paths: event.restored });
+    turn.undone.push(event.undone);
   },
 };
 

@@ -100,8 +100,8 @@ export interface Turn {
   byFrame: Map<string, Frame>;
   approvals: Approval[];
   corrections: Step[];
-  /** What the person undid after this turn: of this turn, or of an earlier one. */
-  undone: { turn: string; paths: string[] }[];
+  /** The turns that the person undid after this one: this one itself, or earlier ones. */
+  undone: string[];
   /** "running", "waiting", or the outcome: "answered", "limited", "failed", "cancelled", "interrupted". */
   state: string;
   answer: AnswerText | null;

@@ -188,8 +188,8 @@ mod tests {
         assert_eq!(wrap("abcdefghij", 4), ["abcd", "efgh", "ij"]);
         assert_eq!(wrap("a\n\nb", 8), ["a", "", "b"]);
         assert_eq!(
-            wrap_lines("├─ one two\n│    three four\n└─ five six", 10),
-            "├─ one two\n│    three\n│      four\n└─ five\n     six"
+            wrap_lines("├─ one two\n│    three four\n└─ five six", 12),
+            "├─ one two\n│    three\n│      four\n└─ five six"
         );
         assert_eq!(
             wrap_prefixed("one two three", "> ", "  ", 8),

@@ -150,7 +150,7 @@ async fn turn_in(
     let view = TurnScreen::new(display, &mut activity, palette, &mut keys, None);
     let watched = watch(&mut conversation, input, approval_mode, context, view).await?;
     let exit = presentation.present(&watched, choice.model.name(), started.elapsed())?;
-    if watched.is_terminated {
+    if watched.is_terminated && exit == Exit::Interrupted {
         return Err(StopSignal::Terminate.into());
     }
     let (user, session) = (conversation.user(), conversation.session());

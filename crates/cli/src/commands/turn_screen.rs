@@ -19,7 +19,7 @@ use tokio::sync::oneshot;
 
 /// The time that each sign of the spinner is shown, and the shortest interval between two redraws.
 const SPINNER_INTERVAL: Duration = Duration::from_millis(100);
-const REDRAW_INTERVAL: Duration = Duration::from_millis(33);
+const REDRAW_INTERVAL: Duration = Duration::from_millis(50);
 const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 
 /// A turn that ran longer than this rings the bell at its end.
@@ -46,7 +46,7 @@ pub(super) struct TurnDisplay {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ActivityDetail {
     Everything,
-    /// Only the calls: the user made them, and no agent decided anything.
+    /// Only a line for each call: the user made them, and no agent decided anything. Their output is the answer.
     Calls,
 }
 
@@ -166,16 +166,16 @@ impl<'a> TurnScreen<'a> {
         if self.display.is_quiet {
             return Ok(());
         }
-        let is_shown = match (self.display.detail, &update) {
-            (ActivityDetail::Everything, _) => true,
+        let shown = match (self.display.detail, &update) {
+            (ActivityDetail::Everything, _) => lines.len(),
             (ActivityDetail::Calls, TurnUpdate::Stored(events)) => {
                 let is_result =
-                    |event: &Event| matches!(event.body, EventBody::ToolReturned { .. });
-                events.iter().any(is_result)
+                    |event: &&Event| matches!(event.body, EventBody::ToolReturned { .. });
+                events.iter().filter(is_result).count()
             }
-            (ActivityDetail::Calls, _) => false,
+            (ActivityDetail::Calls, _) => 0,
         };
-        for line in lines.into_iter().filter(|_| is_shown) {
+        for line in lines.into_iter().take(shown) {
             match &mut self.answer {
                 Some(answer) if self.is_stopping => answer.stop()?,
                 Some(answer) => answer.interrupt()?,

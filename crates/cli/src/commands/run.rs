@@ -12,7 +12,7 @@ use crate::exit::Exit;
 use crate::screen::{self, Activity, Layout, subject_line};
 use lango::app::attach::read_files;
 use lango::app::sessions::open_session;
-use lango::app::signals::{StartSignals, StopSignal};
+use lango::app::signals::StartSignals;
 use lango::app::{App, Persistence};
 use lango::app::{Failure, FailureKind};
 use lango_config::text_file;
@@ -150,9 +150,10 @@ async fn turn_in(
     let view = TurnScreen::new(display, &mut activity, palette, &mut keys, None);
     let watched = watch(&mut conversation, input, approval_mode, context, view).await?;
     let exit = presentation.present(&watched, choice.model.name(), started.elapsed())?;
-    if watched.is_terminated && exit == Exit::Interrupted {
-        return Err(StopSignal::Terminate.into());
-    }
+    let exit = match exit {
+        Exit::Interrupted if watched.is_terminated => Exit::Terminated,
+        exit => exit,
+    };
     let (user, session) = (conversation.user(), conversation.session());
     remember(app, user, session, arguments.quiet).await;
     Ok(exit)

@@ -12,6 +12,8 @@ pub(super) struct StreamedAnswer {
     live_rows: usize,
     stream: Stream,
     written: String,
+    /// The end of what was written, which is rendered with the next frame.
+    unrendered: String,
     /// Whether the draft turned out not to be the answer.
     is_withdrawn: bool,
     /// Whether a line of this draft was printed.
@@ -26,6 +28,7 @@ impl StreamedAnswer {
             live_rows,
             stream: Stream::new(style, width, live_rows),
             written: String::new(),
+            unrendered: String::new(),
             is_withdrawn: false,
             has_printed: false,
         }
@@ -36,7 +39,17 @@ impl StreamedAnswer {
             self.discard()?;
         }
         self.written.push_str(text);
-        let settled = self.stream.push(text);
+        self.unrendered.push_str(text);
+        Ok(())
+    }
+
+    /// Renders what has arrived since the last time, and prints the lines that are settled. Tokens arrive more often
+    /// than frames are drawn, and rendering each of them would be wasted.
+    pub(super) fn render(&mut self) -> io::Result<()> {
+        if self.unrendered.is_empty() || self.is_withdrawn {
+            return Ok(());
+        }
+        let settled = self.stream.push(&std::mem::take(&mut self.unrendered));
         self.print(&settled)
     }
 
@@ -104,6 +117,8 @@ impl StreamedAnswer {
     }
 
     fn complete(&mut self) -> io::Result<()> {
+        self.is_withdrawn = false;
+        self.render()?;
         let rest = self.start_again().finish();
         self.print(&rest)?;
         self.has_printed = false;
@@ -121,6 +136,7 @@ impl StreamedAnswer {
 
     fn start_again(&mut self) -> Stream {
         self.written.clear();
+        self.unrendered.clear();
         self.is_withdrawn = false;
         let fresh = Stream::new(self.style, self.width, self.live_rows);
         std::mem::replace(&mut self.stream, fresh)

@@ -150,7 +150,13 @@ impl<'a> TurnScreen<'a> {
             }
         }
         match (&update, &mut self.answer) {
-            (TurnUpdate::Draft { text, .. }, Some(answer)) => return answer.push(text),
+            (TurnUpdate::Draft { text, .. }, Some(answer)) => {
+                answer.push(text)?;
+                return match self.display.screen {
+                    ScreenMode::Live => Ok(()),
+                    ScreenMode::Plain => answer.render(),
+                };
+            }
             (TurnUpdate::DraftWithdrawn, Some(answer)) => {
                 answer.withdraw();
                 return Ok(());
@@ -233,6 +239,9 @@ impl<'a> TurnScreen<'a> {
         }
         self.is_dirty = false;
         self.last_drawn = Instant::now();
+        if let Some(answer) = &mut self.answer {
+            answer.render()?;
+        }
         if let Some((prompt, _)) = &mut self.prompt
             && prompt.arm()
         {

@@ -128,7 +128,8 @@ fn everything_that_the_file_tools_did_is_undone_and_other_calls_are_listed() {
     let mode = script.metadata().unwrap().permissions().mode() & 0o777;
     assert_eq!(
         (read(&lango, "run.sh").as_str(), mode),
-        ("#!/bin/sh\n", 0o750)
+        ("#!/bin/sh\n", 0o600),
+        "permissions that the user has set since stay"
     );
     assert!(!lango.workspace().join("a").exists());
     assert_eq!(read(&lango, "by-command.txt"), "made\n");

@@ -21,7 +21,7 @@ use std::time::Duration;
 /// The pause between two tokens of a model that writes 100 per second.
 const TOKEN: Duration = Duration::from_millis(10);
 
-/// The signs with which the row of a running turn starts.
+/// The spinner characters at the start of a running turn's row.
 const SPINNER: [char; 10] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
 
 /// What the screen shows after a turn with one model call.

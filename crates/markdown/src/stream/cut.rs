@@ -1,4 +1,4 @@
-//! Cuts the source of an open block: what must be written before the rest, so that it means the same.
+//! Cuts the source of an open block, and returns the markup to put before the rest so that it renders as before.
 
 use pulldown_cmark::{CodeBlockKind, Event, Tag};
 use std::ops::Range;

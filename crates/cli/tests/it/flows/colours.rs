@@ -1,4 +1,4 @@
-//! Colours, and none of them with `NO_COLOR`.
+//! Colours, and how `NO_COLOR` turns them off.
 
 use super::agents::two_slow_agents;
 use super::tmux::{NARROW, Tmux, WIDE};

@@ -6,18 +6,20 @@
 mod completion;
 mod editor;
 mod history;
+mod key_parser;
 mod keys;
 mod lines;
 mod pager;
 mod palette;
 mod picker;
+mod raw_mode;
 mod region;
 mod text;
 
 pub use completion::{Completion, complete_path};
 pub use editor::Editor;
 pub use history::History;
-pub use keys::{Key, KeyReader, RawMode, suspend_process};
+pub use keys::{Key, KeyReader, suspend_process};
 pub use lines::{LineReader, LineSource};
 pub use pager::page;
 pub use palette::{Colour, Palette};

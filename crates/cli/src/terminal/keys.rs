@@ -1,15 +1,20 @@
-//! Keys: raw mode, and the keys that the user presses.
+//! The keys that the user presses.
 
-use crossterm::event::{
-    DisableBracketedPaste, EnableBracketedPaste, Event, EventStream, KeyCode, KeyEvent,
-    KeyEventKind, KeyModifiers,
-};
-use crossterm::terminal::{disable_raw_mode, enable_raw_mode};
-use futures_util::{FutureExt, StreamExt};
+use super::key_parser::KeyParser;
+use super::raw_mode::{RawMode, open_keyboard};
+use rustix::fd::OwnedFd;
+use rustix::io::Errno;
 use rustix::process::{getpid, kill_process};
 use rustix::termios::{QueueSelector, tcflush};
 use std::io;
+use std::time::Duration;
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::time::{Instant, sleep_until};
+
+/// How long after the byte of the key Escape more bytes may make another key of it.
+const ESCAPE_DELAY: Duration = Duration::from_millis(30);
 
 /// What the user did at the keyboard.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,37 +50,20 @@ pub enum Key {
     Closed,
 }
 
-/// Raw mode with bracketed paste: keys arrive one by one and are not shown by the terminal. Dropping it restores the
-/// terminal.
-#[derive(Debug)]
-pub struct RawMode(());
-
-impl RawMode {
-    /// Enters raw mode.
-    pub fn enter() -> io::Result<Self> {
-        enable_raw_mode()?;
-        let _ = crossterm::execute!(io::stderr(), EnableBracketedPaste);
-        Ok(Self(()))
-    }
-}
-
-impl Drop for RawMode {
-    fn drop(&mut self) {
-        let _ = crossterm::execute!(io::stderr(), DisableBracketedPaste);
-        let _ = disable_raw_mode();
-    }
-}
-
 /// Stops this process until the shell continues it. The terminal must be in its normal mode.
 pub fn suspend_process() {
     let _ = kill_process(getpid(), rustix::process::Signal::TSTP);
 }
 
 /// Reads keys in raw mode. Dropping it restores the terminal and leaves later input to others.
+///
+/// The readers of crossterm lose keys: a key that arrives together with a change of the size, or with the wake-up of a
+/// reader that was dropped, is only seen after the next key.
 pub struct KeyReader {
-    // Dropped first, so that nothing reads keys any more when raw mode ends.
-    events: EventStream,
-    /// The stream of events never ends, not even when the terminal is gone; the signal says so.
+    keyboard: AsyncFd<OwnedFd>,
+    parser: KeyParser,
+    last_read: Instant,
+    resize: Signal,
     hangup: Signal,
     terminate: Signal,
     _raw: RawMode,
@@ -85,42 +73,59 @@ impl KeyReader {
     /// Enters raw mode and starts reading.
     ///
     /// # Errors
-    /// There is no terminal, or it is gone. A reader of a terminal that is gone would wait for ever.
+    /// There is no terminal, or it is gone.
     pub fn open() -> io::Result<Self> {
-        if !super::has_keyboard() {
-            return Err(io::Error::other("the terminal is gone"));
-        }
-        let raw = RawMode::enter()?;
+        Self::read_from(open_keyboard()?)
+    }
+
+    /// Like [`open`](Self::open), but discards what was typed before.
+    pub fn open_fresh() -> io::Result<Self> {
+        let keyboard = open_keyboard()?;
+        let _ = tcflush(&keyboard, QueueSelector::IFlush);
+        Self::read_from(keyboard)
+    }
+
+    fn read_from(keyboard: OwnedFd) -> io::Result<Self> {
+        let raw = RawMode::enter(keyboard.try_clone()?)?;
+        #[expect(
+            deprecated,
+            reason = "the function that replaces it is unsafe code, which is forbidden; for an owned descriptor it is sound"
+        )]
+        let keyboard = AsyncFd::with_interest(keyboard, Interest::READABLE)?;
         Ok(Self {
-            events: EventStream::new(),
+            keyboard,
+            parser: KeyParser::default(),
+            last_read: Instant::now(),
+            resize: signal(SignalKind::window_change())?,
             hangup: signal(SignalKind::hangup())?,
             terminate: signal(SignalKind::terminate())?,
             _raw: raw,
         })
     }
 
-    /// Like [`open`](Self::open), but discards what was typed before.
-    pub fn open_fresh() -> io::Result<Self> {
-        let _ = tcflush(io::stdin(), QueueSelector::IFlush);
-        Self::open()
-    }
-
-    /// Waits for the next key. A signal that ends the process counts as the end of the keys.
+    /// Waits for the next key. A signal that ends the process counts as the end of the keys. Nothing is lost if the
+    /// caller stops waiting.
     pub async fn next(&mut self) -> Key {
         loop {
-            let event = tokio::select! {
+            if let Some(key) = self.parser.next_key() {
+                return key;
+            }
+            let read = tokio::select! {
                 biased;
-                _ = self.hangup.recv() => None,
-                _ = self.terminate.recv() => None,
-                event = self.events.next() => event,
-            };
-            match event {
-                Some(Ok(event)) => {
-                    if let Some(key) = translate(event) {
-                        return key;
+                _ = self.hangup.recv() => return Key::Closed,
+                _ = self.terminate.recv() => return Key::Closed,
+                Some(()) = self.resize.recv() => return Key::Resize,
+                read = read(&self.keyboard) => read,
+                () = sleep_until(self.last_read + ESCAPE_DELAY), if self.parser.is_incomplete() => {
+                    match self.parser.last_key() {
+                        Some(key) => return key,
+                        None => continue,
                     }
                 }
-                Some(Err(_)) | None => return Key::Closed,
+            };
+            match read {
+                Ok(bytes) => self.push(&bytes),
+                Err(_) => return Key::Closed,
             }
         }
     }
@@ -128,57 +133,48 @@ impl KeyReader {
     /// Returns the next key if it has arrived already.
     pub fn try_next(&mut self) -> Option<Key> {
         loop {
-            match self.events.next().now_or_never()? {
-                Some(Ok(event)) => {
-                    if let Some(key) = translate(event) {
-                        return Some(key);
-                    }
-                }
-                Some(Err(_)) | None => return Some(Key::Closed),
+            if let Some(key) = self.parser.next_key() {
+                return Some(key);
             }
+            match read_now(self.keyboard.get_ref()) {
+                Ok(bytes) if bytes.is_empty() => return None,
+                Ok(bytes) => self.push(&bytes),
+                Err(_) => return Some(Key::Closed),
+            }
+        }
+    }
+
+    fn push(&mut self, bytes: &[u8]) {
+        self.parser.push(bytes);
+        self.last_read = Instant::now();
+    }
+}
+
+/// Waits for bytes.
+async fn read(keyboard: &AsyncFd<OwnedFd>) -> io::Result<Vec<u8>> {
+    loop {
+        let mut guard = keyboard.readable().await?;
+        let is_gone = guard.ready().is_read_closed();
+        let read = guard.try_io(|keyboard| match read_now(keyboard.get_ref())? {
+            bytes if !bytes.is_empty() => Ok(bytes),
+            _ if is_gone => Err(io::ErrorKind::UnexpectedEof.into()),
+            _ => Err(io::ErrorKind::WouldBlock.into()),
+        });
+        if let Ok(read) = read {
+            return read;
         }
     }
 }
 
-fn translate(event: Event) -> Option<Key> {
-    match event {
-        Event::Key(key) if key.kind != KeyEventKind::Release => translate_key(key),
-        Event::Paste(text) => Some(Key::Paste(text)),
-        Event::Resize(..) => Some(Key::Resize),
-        _ => None,
+/// Returns the bytes that have arrived. Without any, raw mode makes the read return at once.
+fn read_now(keyboard: &OwnedFd) -> io::Result<Vec<u8>> {
+    let mut bytes = [0; 4096];
+    loop {
+        match rustix::io::read(keyboard, &mut bytes) {
+            Ok(length) => return Ok(bytes[..length].to_vec()),
+            Err(Errno::INTR) => {}
+            Err(Errno::AGAIN) => return Ok(Vec::new()),
+            Err(error) => return Err(error.into()),
+        }
     }
-}
-
-fn translate_key(key: KeyEvent) -> Option<Key> {
-    let ctrl = key.modifiers.contains(KeyModifiers::CONTROL);
-    let alt = key.modifiers.contains(KeyModifiers::ALT);
-    let shift = key.modifiers.contains(KeyModifiers::SHIFT);
-    Some(match key.code {
-        KeyCode::Enter if alt || shift => Key::NewLine,
-        KeyCode::Enter => Key::Enter,
-        KeyCode::Char('j') if ctrl => Key::NewLine,
-        // Ctrl-H is what some terminals send for Ctrl-Backspace.
-        KeyCode::Char('h') if ctrl => Key::DeleteWord,
-        KeyCode::Char(letter) if ctrl => Key::Ctrl(letter.to_ascii_lowercase()),
-        KeyCode::Char(letter) if alt => Key::Alt(letter),
-        KeyCode::Char(letter) => Key::Char(letter),
-        KeyCode::Tab if shift => Key::BackTab,
-        KeyCode::Tab => Key::Tab,
-        KeyCode::BackTab => Key::BackTab,
-        KeyCode::Backspace if ctrl || alt => Key::DeleteWord,
-        KeyCode::Backspace => Key::Backspace,
-        KeyCode::Delete => Key::Delete,
-        KeyCode::Left if ctrl || alt => Key::WordLeft,
-        KeyCode::Right if ctrl || alt => Key::WordRight,
-        KeyCode::Left => Key::Left,
-        KeyCode::Right => Key::Right,
-        KeyCode::Up => Key::Up,
-        KeyCode::Down => Key::Down,
-        KeyCode::Home => Key::Home,
-        KeyCode::End => Key::End,
-        KeyCode::PageUp => Key::PageUp,
-        KeyCode::PageDown => Key::PageDown,
-        KeyCode::Esc => Key::Escape,
-        _ => return None,
-    })
 }

@@ -223,7 +223,7 @@ fn lock() -> MutexGuard<'static, Option<State>> {
 
 /// Returns what moves to the start of the next row. In raw mode a newline does not return to the first column.
 fn newline() -> &'static str {
-    if crossterm::terminal::is_raw_mode_enabled().unwrap_or(false) {
+    if super::raw_mode::is_raw() {
         "\r\n"
     } else {
         "\n"

@@ -158,7 +158,11 @@ impl Terminal {
         } {
             self.receive(&bytes);
         }
-        assert!(since.elapsed() < TIMEOUT, "the program does not exit");
+        assert!(
+            since.elapsed() < TIMEOUT,
+            "the program does not exit after {:?}",
+            String::from_utf8_lossy(&self.seen)
+        );
         let code = self.child.wait().unwrap().code();
         (code, String::from_utf8(self.seen.clone()).unwrap())
     }

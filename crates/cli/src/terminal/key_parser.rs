@@ -1,0 +1,381 @@
+//! Turns the bytes of a terminal into keys.
+
+use super::Key;
+
+const PASTE_START: &[u8] = b"\x1b[200~";
+const PASTE_END: &[u8] = b"\x1b[201~";
+
+/// A longer paste arrives in several pieces.
+const MAX_PASTE: usize = 1 << 20;
+
+/// No sequence of a terminal is longer; what does not end by then is discarded.
+const MAX_SEQUENCE: usize = 64;
+
+/// Bytes that were read, and the keys in them.
+#[derive(Debug, Default)]
+pub(super) struct KeyParser {
+    bytes: Vec<u8>,
+    /// How many of the bytes were searched for the end of a paste, if they are pasted.
+    pasted: Option<usize>,
+}
+
+/// What the first bytes are.
+enum Parsed {
+    /// This many bytes are a key, or nothing that lango knows.
+    Key(Option<Key>, usize),
+    PasteStart,
+    /// More bytes must come.
+    Incomplete,
+}
+
+impl KeyParser {
+    /// Adds bytes.
+    pub(super) fn push(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    /// Whether the bytes may be the start of a key. The key Escape is the first byte of other keys.
+    pub(super) fn is_incomplete(&self) -> bool {
+        !self.bytes.is_empty() && self.pasted.is_none()
+    }
+
+    /// Returns the next key.
+    pub(super) fn next_key(&mut self) -> Option<Key> {
+        self.parse(false)
+    }
+
+    /// Returns the next key, if no further bytes come.
+    pub(super) fn last_key(&mut self) -> Option<Key> {
+        self.parse(true)
+    }
+
+    fn parse(&mut self, is_last: bool) -> Option<Key> {
+        while !self.bytes.is_empty() {
+            if self.pasted.is_some() {
+                return self.take_paste();
+            }
+            match parse(&self.bytes, is_last) {
+                Parsed::Key(key, length) => {
+                    self.bytes.drain(..length);
+                    if key.is_some() {
+                        return key;
+                    }
+                }
+                Parsed::PasteStart => {
+                    self.bytes.drain(..PASTE_START.len());
+                    self.pasted = Some(0);
+                }
+                Parsed::Incomplete => return None,
+            }
+        }
+        None
+    }
+
+    /// Returns the pasted text if its end is there, or if it is too long to wait for it.
+    fn take_paste(&mut self) -> Option<Key> {
+        let searched = self.pasted.unwrap_or(0);
+        let mut rest = self.bytes[searched..].windows(PASTE_END.len());
+        let length = match rest.position(|bytes| bytes == PASTE_END) {
+            Some(position) => {
+                self.pasted = None;
+                searched + position
+            }
+            None => {
+                // The end may have arrived in part.
+                let searched = self.bytes.len().saturating_sub(PASTE_END.len() - 1);
+                self.pasted = Some(searched);
+                if searched < MAX_PASTE {
+                    return None;
+                }
+                self.pasted = Some(0);
+                start_of_character(&self.bytes, searched)
+            }
+        };
+        let text = String::from_utf8_lossy(&self.bytes[..length]).into_owned();
+        let end = if self.pasted.is_none() {
+            PASTE_END.len()
+        } else {
+            0
+        };
+        self.bytes.drain(..length + end);
+        Some(Key::Paste(text))
+    }
+}
+
+/// Returns the last position up to `position` at which a character starts.
+fn start_of_character(bytes: &[u8], position: usize) -> usize {
+    let first = position.saturating_sub(3);
+    let is_start = |at: &usize| bytes[*at] & 0xc0 != 0x80;
+    (first..=position).rev().find(is_start).unwrap_or(position)
+}
+
+/// Parses the first key. If the bytes are the last ones, an incomplete sequence is the keys that it consists of.
+fn parse(bytes: &[u8], is_last: bool) -> Parsed {
+    match bytes {
+        [0x1b] if is_last => Parsed::Key(Some(Key::Escape), 1),
+        [0x1b] => Parsed::Incomplete,
+        [0x1b, 0x1b, ..] => Parsed::Key(Some(Key::Escape), 1),
+        [0x1b, b'[' | b'O'] if is_last => Parsed::Key(Some(Key::Alt(char::from(bytes[1]))), 2),
+        [0x1b, b'['] | [0x1b, b'O'] | [0x1b, b'[', b'['] if !is_last => Parsed::Incomplete,
+        // Function keys of the Linux console.
+        [0x1b, b'[', b'[', ..] => Parsed::Key(None, bytes.len().min(4)),
+        [0x1b, b'[', rest @ ..] => parse_sequence(rest, is_last),
+        [0x1b, b'O', letter, ..] => Parsed::Key(named_key(*letter, Modifiers::default()), 3),
+        [0x1b, rest @ ..] => match parse_character(rest, is_last) {
+            Parsed::Key(key, length) => Parsed::Key(key.map(with_alt), length + 1),
+            other => other,
+        },
+        bytes => parse_character(bytes, is_last),
+    }
+}
+
+/// Parses a character or a control character.
+fn parse_character(bytes: &[u8], is_last: bool) -> Parsed {
+    let key = match bytes[0] {
+        b'\r' => Key::Enter,
+        // Ctrl-J.
+        b'\n' => Key::NewLine,
+        b'\t' => Key::Tab,
+        0x7f => Key::Backspace,
+        // Ctrl-H is what some terminals send for Ctrl-Backspace.
+        0x08 => Key::DeleteWord,
+        0 => Key::Ctrl(' '),
+        letter @ 0x01..=0x1a => Key::Ctrl(char::from(letter - 1 + b'a')),
+        digit @ 0x1b..=0x1f => Key::Ctrl(char::from(digit - 0x1c + b'4')),
+        first => {
+            let length = match first {
+                0x00..=0x7f => 1,
+                0xc0..=0xdf => 2,
+                0xe0..=0xef => 3,
+                0xf0..=0xf7 => 4,
+                _ => return Parsed::Key(None, 1),
+            };
+            let Some(character) = bytes.get(..length) else {
+                return match is_last {
+                    true => Parsed::Key(None, 1),
+                    false => Parsed::Incomplete,
+                };
+            };
+            let Ok(character) = std::str::from_utf8(character) else {
+                return Parsed::Key(None, 1);
+            };
+            return Parsed::Key(character.chars().next().map(Key::Char), length);
+        }
+    };
+    Parsed::Key(Some(key), 1)
+}
+
+fn with_alt(key: Key) -> Key {
+    match key {
+        Key::Char(letter) => Key::Alt(letter),
+        Key::Enter => Key::NewLine,
+        Key::Backspace => Key::DeleteWord,
+        key => key,
+    }
+}
+
+/// Parses what follows `ESC [`: parameters and a letter.
+fn parse_sequence(rest: &[u8], is_last: bool) -> Parsed {
+    let ends = |byte: &u8| !(0x20..0x40).contains(byte);
+    let end = match rest.iter().take(MAX_SEQUENCE).position(ends) {
+        Some(end) => end,
+        None if is_last || rest.len() >= MAX_SEQUENCE => {
+            return Parsed::Key(None, rest.len().min(MAX_SEQUENCE) + 2);
+        }
+        None => return Parsed::Incomplete,
+    };
+    let last = rest[end];
+    if !(0x40..0x7f).contains(&last) {
+        // The sequence was broken off; what follows is a key of its own.
+        return Parsed::Key(None, end + 2);
+    }
+    let length = end + 3;
+    let text = std::str::from_utf8(&rest[..end]).unwrap_or_default();
+    let number = |text: &str| text.split(':').next().and_then(|text| text.parse().ok());
+    let mut numbers = text.split(';').map(|text| number(text).unwrap_or(1u32));
+    let first = numbers.next().unwrap_or(1);
+    let second = numbers.next().unwrap_or(1);
+    let modifiers = Modifiers::of(second);
+    let key = match last {
+        b'~' if first == 200 => return Parsed::PasteStart,
+        b'~' => match first {
+            1 | 7 => Some(Key::Home),
+            4 | 8 => Some(Key::End),
+            3 => Some(Key::Delete),
+            5 => Some(Key::PageUp),
+            6 => Some(Key::PageDown),
+            // How xterm sends other keys with modifiers.
+            27 => numbers.next().and_then(|code| coded_key(code, modifiers)),
+            _ => None,
+        },
+        // How newer terminals send keys with modifiers.
+        b'u' => coded_key(first, modifiers),
+        letter => named_key(letter, modifiers),
+    };
+    Parsed::Key(key, length)
+}
+
+/// The modifiers that were held with a key.
+#[derive(Debug, Clone, Copy, Default)]
+struct Modifiers {
+    shift: bool,
+    alt: bool,
+    ctrl: bool,
+}
+
+impl Modifiers {
+    fn of(parameter: u32) -> Self {
+        let bits = parameter.saturating_sub(1);
+        Self {
+            shift: bits & 1 != 0,
+            alt: bits & 2 != 0,
+            ctrl: bits & 4 != 0,
+        }
+    }
+}
+
+/// Returns the key that the last letter of a sequence names.
+fn named_key(letter: u8, modifiers: Modifiers) -> Option<Key> {
+    let jumps = modifiers.ctrl || modifiers.alt;
+    Some(match letter {
+        b'A' => Key::Up,
+        b'B' => Key::Down,
+        b'C' if jumps => Key::WordRight,
+        b'C' => Key::Right,
+        b'D' if jumps => Key::WordLeft,
+        b'D' => Key::Left,
+        b'H' => Key::Home,
+        b'F' => Key::End,
+        b'Z' => Key::BackTab,
+        // Enter of the number block.
+        b'M' => Key::Enter,
+        _ => return None,
+    })
+}
+
+/// Returns the key with the number of a character.
+fn coded_key(code: u32, modifiers: Modifiers) -> Option<Key> {
+    let Modifiers { shift, alt, ctrl } = modifiers;
+    Some(match char::from_u32(code)? {
+        '\r' if alt || shift => Key::NewLine,
+        '\r' => Key::Enter,
+        '\t' if shift => Key::BackTab,
+        '\t' => Key::Tab,
+        '\u{1b}' => Key::Escape,
+        '\u{8}' | '\u{7f}' if ctrl || alt => Key::DeleteWord,
+        '\u{8}' | '\u{7f}' => Key::Backspace,
+        'j' if ctrl => Key::NewLine,
+        letter if ctrl => Key::Ctrl(letter.to_ascii_lowercase()),
+        letter if alt => Key::Alt(letter),
+        letter if letter.is_control() => return None,
+        letter if shift => letter.to_uppercase().next().map(Key::Char)?,
+        letter => Key::Char(letter),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn keys(pieces: &[&[u8]]) -> Vec<Key> {
+        let mut parser = KeyParser::default();
+        let mut keys = Vec::new();
+        for piece in pieces {
+            parser.push(piece);
+            keys.extend(std::iter::from_fn(|| parser.next_key()));
+        }
+        keys.extend(std::iter::from_fn(|| parser.last_key()));
+        keys
+    }
+
+    #[test]
+    fn every_key_is_told_from_the_bytes_that_terminals_send() {
+        for (bytes, key) in [
+            ("a", Key::Char('a')),
+            ("é", Key::Char('é')),
+            ("世", Key::Char('世')),
+            ("\r", Key::Enter),
+            ("\n", Key::NewLine),
+            ("\u{1b}\r", Key::NewLine),
+            ("\u{1b}[13;2u", Key::NewLine),
+            ("\u{1b}[27;2;13~", Key::NewLine),
+            ("\t", Key::Tab),
+            ("\u{1b}[Z", Key::BackTab),
+            ("\u{1b}", Key::Escape),
+            ("\u{1b}[27u", Key::Escape),
+            ("\u{3}", Key::Ctrl('c')),
+            ("\u{1b}[99;5u", Key::Ctrl('c')),
+            ("\u{4}", Key::Ctrl('d')),
+            ("\u{1c}", Key::Ctrl('4')),
+            ("\u{1b}b", Key::Alt('b')),
+            ("\u{1b}[", Key::Alt('[')),
+            ("\u{7f}", Key::Backspace),
+            ("\u{8}", Key::DeleteWord),
+            ("\u{1b}\u{7f}", Key::DeleteWord),
+            ("\u{1b}[A", Key::Up),
+            ("\u{1b}OB", Key::Down),
+            ("\u{1b}[C", Key::Right),
+            ("\u{1b}[1;5C", Key::WordRight),
+            ("\u{1b}[1;3D", Key::WordLeft),
+            ("\u{1b}[H", Key::Home),
+            ("\u{1b}[4~", Key::End),
+            ("\u{1b}[3~", Key::Delete),
+            ("\u{1b}[5~", Key::PageUp),
+            ("\u{1b}[6~", Key::PageDown),
+        ] {
+            assert_eq!(keys(&[bytes.as_bytes()]), [key.clone()], "{bytes:?}");
+            let split: Vec<&[u8]> = bytes.as_bytes().chunks(1).collect();
+            assert_eq!(keys(&split), [key], "{bytes:?} byte by byte");
+        }
+    }
+
+    #[test]
+    fn what_no_key_sends_is_skipped_without_the_keys_around_it() {
+        for unknown in [
+            &b"\x1b[?62;22c"[..],
+            b"\x1b[<0;10;10M",
+            b"\x1b[[A",
+            b"\x1bOP",
+            b"\x1b[15~",
+            b"\xff\xfe",
+            b"\xe4\xb8",
+            &[&b"\x1b["[..], &[b'1'; 100]].concat(),
+        ] {
+            let typed = [&b"a"[..], unknown, b"\x1b[B"].concat();
+            let read = keys(&[&typed]);
+            assert_eq!(read.first(), Some(&Key::Char('a')), "{unknown:?}");
+            assert_eq!(read.last(), Some(&Key::Down), "{unknown:?}");
+        }
+        assert_eq!(keys(&[b"\x1b[12\x03"]), [Key::Ctrl('c')]);
+        assert_eq!(keys(&[b"\x1b\x1b[A"]), [Key::Escape, Key::Up]);
+    }
+
+    #[test]
+    fn pasted_text_is_never_taken_for_keys() {
+        let paste = b"x\x1b[200~one\r\x03two\x1b[A\x1b[201~\r";
+        let expected = [
+            Key::Char('x'),
+            Key::Paste("one\r\u{3}two\u{1b}[A".to_owned()),
+            Key::Enter,
+        ];
+        assert_eq!(keys(&[paste]), expected);
+        let split: Vec<&[u8]> = paste.chunks(1).collect();
+        assert_eq!(keys(&split), expected);
+    }
+
+    #[test]
+    fn nothing_of_a_long_paste_is_lost() {
+        let text = "aé世🙂\n".repeat(300_000);
+        let bytes = [PASTE_START, text.as_bytes(), PASTE_END].concat();
+        let pieces: Vec<&[u8]> = bytes.chunks(4093).collect();
+        let mut pasted = String::new();
+        for key in keys(&pieces) {
+            let Key::Paste(part) = key else {
+                panic!("{key:?} is not pasted");
+            };
+            assert!(part.len() <= MAX_PASTE + 4096, "{}", part.len());
+            pasted.push_str(&part);
+        }
+        assert!(pasted == text, "{} of {} bytes", pasted.len(), text.len());
+    }
+}

@@ -323,9 +323,10 @@ mod tests {
             ("\u{1b}[5~", Key::PageUp),
             ("\u{1b}[6~", Key::PageDown),
         ] {
-            assert_eq!(keys(&[bytes.as_bytes()]), [key.clone()], "{bytes:?}");
+            let expected = [key];
+            assert_eq!(keys(&[bytes.as_bytes()]), expected, "{bytes:?}");
             let split: Vec<&[u8]> = bytes.as_bytes().chunks(1).collect();
-            assert_eq!(keys(&split), [key], "{bytes:?} byte by byte");
+            assert_eq!(keys(&split), expected, "{bytes:?} byte by byte");
         }
     }
 

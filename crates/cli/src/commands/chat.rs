@@ -17,11 +17,12 @@ use super::watch::{PromptContext, TurnRequest, TypedCommand, watch};
 use crate::exit::Exit;
 use crate::screen::{self, Activity, footer};
 use crate::terminal::{KeyReader, LineReader, Output, Palette, Region, ScreenMode, wrap_prefixed};
-use lango::app::attach::{mentioned_files, read_files};
+use lango::app::attach::{mentioned_files, missing_files, read_files};
 use lango::app::sessions::{Sessions, open_session};
 use lango::app::signals::StopSignals;
 use lango::app::{App, Persistence};
 use lango::app::{Failure, FailureKind};
+use lango_core::text::sanitize;
 use lango_core::{Model, Outcome, PermissionMode, SessionId, UserInput};
 use lango_engine::{Conversation, RunnerError, TurnEnd};
 use slash::SlashCommand;
@@ -277,6 +278,12 @@ impl<'a> Chat<'a> {
             .into_iter()
             .map(PathBuf::from)
             .partition(|path| self.is_in_workspace(path));
+        for path in missing_files(message) {
+            screen::say(&format!(
+                "not attached, because there is no such file: {}",
+                sanitize(path)
+            ));
+        }
         for path in outside {
             let path = path.display();
             screen::say(&format!(

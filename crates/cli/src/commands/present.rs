@@ -110,7 +110,7 @@ impl Presentation {
     fn style(self) -> markdown::Style {
         match ScreenMode::detect(self.is_plain, Output::Stdout) {
             ScreenMode::Live => Palette::for_terminal().markdown(),
-            ScreenMode::Plain => markdown::Style::Plain,
+            ScreenMode::Plain => Palette::plain().markdown(),
         }
     }
 

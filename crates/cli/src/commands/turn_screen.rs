@@ -20,6 +20,10 @@ use tokio::sync::oneshot;
 /// The time that each sign of the spinner is shown, and the shortest interval between two redraws.
 const SPINNER_INTERVAL: Duration = Duration::from_millis(100);
 const REDRAW_INTERVAL: Duration = Duration::from_millis(50);
+
+/// How often a screen without a live part is checked for steps that take long.
+const PLAIN_INTERVAL: Duration = Duration::from_secs(1);
+
 const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 
 /// A turn that ran longer than this rings the bell at its end.
@@ -203,11 +207,11 @@ impl<'a> TurnScreen<'a> {
 
     /// Waits for the next event of the screen; never returns if nothing is drawn and no keys are read.
     pub(super) async fn next_event(&mut self) -> ScreenEvent {
-        let is_live = self.is_live();
-        let interval = if self.is_dirty {
-            REDRAW_INTERVAL
-        } else {
-            SPINNER_INTERVAL
+        let draws = self.is_live() || self.prints_slow_steps();
+        let interval = match (self.is_live(), self.is_dirty) {
+            (false, _) => PLAIN_INTERVAL,
+            (true, true) => REDRAW_INTERVAL,
+            (true, false) => SPINNER_INTERVAL,
         };
         let redraw = tokio::time::sleep(interval.saturating_sub(self.last_drawn.elapsed()));
         let keys = self.keys.as_mut().filter(|_| !self.is_suspended);
@@ -227,18 +231,23 @@ impl<'a> TurnScreen<'a> {
             biased;
             () = withdrawn => ScreenEvent::QuestionWithdrawn,
             key = key => ScreenEvent::Key(key),
-            () = redraw, if is_live => ScreenEvent::Redraw,
+            () = redraw, if draws => ScreenEvent::Redraw,
             else => std::future::pending().await,
         }
     }
 
-    /// Draws the live part of the screen.
+    /// Draws the live part of the screen, or says without one which steps take long.
     pub(super) fn draw(&mut self) -> io::Result<()> {
+        self.last_drawn = Instant::now();
+        if self.prints_slow_steps() {
+            for line in self.activity.slow_lines() {
+                self.print_line(&line)?;
+            }
+        }
         if !self.is_live() {
             return Ok(());
         }
         self.is_dirty = false;
-        self.last_drawn = Instant::now();
         if let Some(answer) = &mut self.answer {
             answer.render()?;
         }
@@ -253,6 +262,11 @@ impl<'a> TurnScreen<'a> {
 
     fn is_live(&self) -> bool {
         Region::is_open() && !self.is_suspended
+    }
+
+    /// Whether lines say that a step takes long, because nothing else shows it.
+    fn prints_slow_steps(&self) -> bool {
+        self.display.screen == ScreenMode::Plain && !self.display.is_quiet && self.prompt.is_none()
     }
 
     fn frame(&mut self) -> LiveFrame {

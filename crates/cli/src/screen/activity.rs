@@ -32,6 +32,10 @@ const MAX_RESULTS: usize = 50;
 /// The bytes of a running model call that are counted as one token, until the provider reports the real number.
 const BYTES_PER_TOKEN: usize = 4;
 
+/// When a screen without a live part says that something is still running, and how often it says so again.
+const SLOW_AFTER: Duration = Duration::from_secs(2);
+const SLOW_AGAIN: Duration = Duration::from_secs(30);
+
 /// The activity of one turn.
 pub struct Activity {
     palette: Palette,
@@ -72,6 +76,8 @@ struct MadeCall {
 struct ModelCall {
     model: String,
     started: Instant,
+    /// When the screen says that it is still running.
+    next_notice: Instant,
     bytes: usize,
 }
 
@@ -81,6 +87,8 @@ struct RunningCall {
     arguments: Arc<Value>,
     stored: Timestamp,
     started: Instant,
+    /// When the screen says that it is still running.
+    next_notice: Instant,
     output: OutputTail,
 }
 
@@ -134,6 +142,7 @@ impl Activity {
                 self.frame(frame, agent).model = Some(ModelCall {
                     model: model.to_string(),
                     started: Instant::now(),
+                    next_notice: Instant::now() + SLOW_AFTER,
                     bytes: 0,
                 });
                 Vec::new()
@@ -247,6 +256,7 @@ impl Activity {
                     arguments: Arc::clone(arguments),
                     stored: event.time,
                     started: Instant::now(),
+                    next_notice: Instant::now() + SLOW_AFTER,
                     output: OutputTail::default(),
                 };
                 self.calls.insert(call.clone(), running);

@@ -1,6 +1,7 @@
 //! Colours and attributes of lango's own lines. `NO_COLOR` removes colours and keeps bold and dim text.
 
 use lango_core::AgentName;
+use std::io::IsTerminal;
 
 /// A colour of the terminal's own theme.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -93,9 +94,11 @@ impl Palette {
         }
     }
 
-    /// Returns the style in which markdown is rendered beside these lines.
+    /// Returns the style in which markdown is rendered beside these lines. A terminal never gets the bytes of an answer
+    /// as they are.
     pub fn markdown(&self) -> lango_markdown::Style {
         match (self.has_attributes, self.has_colour) {
+            (false, _) if std::io::stdout().is_terminal() => lango_markdown::Style::Source,
             (false, _) => lango_markdown::Style::Plain,
             (true, false) => lango_markdown::Style::Uncoloured,
             (true, true) => lango_markdown::Style::Coloured,

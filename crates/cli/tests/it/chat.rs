@@ -68,7 +68,7 @@ fn a_question_is_answered_with_progress_and_its_cost() {
 }
 
 #[test]
-fn help_lists_the_commands_and_an_unknown_command_is_not_sent_to_a_model() {
+fn help_lists_the_commands_and_a_wrong_command_is_not_sent_to_a_model() {
     let lango = Lango::new();
     let mut terminal = chat(&lango);
     terminal.prompt();
@@ -79,6 +79,16 @@ fn help_lists_the_commands_and_an_unknown_command_is_not_sent_to_a_model() {
     let shown = terminal.say("/nope");
     let expected = "there is no command /nope; /help lists them\r\n";
     assert!(shown.contains(expected), "{shown:?}");
+    for (line, reply) in [
+        ("/new session", "/new takes nothing after it"),
+        ("/config ui.plain", "ui.plain"),
+        ("/config nosuch", "no line contains `nosuch`"),
+        ("/model nosuch/model", "next: /model lists the models"),
+        ("/resume nosuch", "next: /sessions lists them"),
+    ] {
+        let shown = terminal.say(line);
+        assert!(shown.contains(reply), "{line}: {shown:?}");
+    }
     terminal.press("\r");
     terminal.press("   \r");
     terminal.press("/quit\r");

@@ -92,12 +92,27 @@ pub fn mentioned_files(line: &str) -> Vec<&str> {
     found
 }
 
+/// Returns the paths that a line mentions with `@` although there is no such file. A name without a dot or a slash may be
+/// anything, and is not one of them.
+pub fn missing_files(line: &str) -> Vec<&str> {
+    let words = line.split_whitespace();
+    let mentioned = words.filter_map(|word| word.strip_prefix('@'));
+    mentioned
+        .filter(|word| existing_file(word).is_none())
+        .map(without_punctuation)
+        .filter(|path| path.trim_matches('.').contains(['.', '/']) && !Path::new(path).exists())
+        .collect()
+}
+
 /// Returns the file that a word names, without trailing punctuation.
 fn existing_file(word: &str) -> Option<&str> {
-    let bare = word.trim_end_matches(['.', ',', ';', ':', '!', '?', ')']);
-    [word, bare]
+    [word, without_punctuation(word)]
         .into_iter()
         .find(|path| !path.is_empty() && Path::new(path).is_file())
+}
+
+fn without_punctuation(word: &str) -> &str {
+    word.trim_end_matches(['.', ',', ';', ':', '!', '?', ')'])
 }
 
 /// Describes an attachment on one line: `attached: plan.png (image/png, 48.2 kB)`.
@@ -131,5 +146,8 @@ mod tests {
         let (file, folder) = (file.to_str().unwrap(), folder.path().to_str().unwrap());
         let line = format!("see @{file}, mail me@{file} @{folder} @nobody and @{file}?");
         assert_eq!(mentioned_files(&line), [file]);
+        assert_eq!(missing_files(&line), [""; 0]);
+        let line = format!("compare @{file} with @nosuch.txt, @src/nosuch and @nobody...");
+        assert_eq!(missing_files(&line), ["nosuch.txt", "src/nosuch"]);
     }
 }

@@ -66,7 +66,7 @@ const COMMANDS: &[(SlashCommand, &str, &str)] = &[
     (
         SlashCommand::Config,
         "/config",
-        "show the configuration and where it comes from",
+        "show the configuration, or what contains a text: /config [TEXT]",
     ),
     (
         SlashCommand::Mode,
@@ -96,6 +96,14 @@ impl SlashCommand {
         matches!(self, Self::Mode | Self::Undo | Self::Attach | Self::Model)
     }
 
+    /// Whether something may follow the name.
+    fn takes_argument(self) -> bool {
+        matches!(
+            self,
+            Self::Model | Self::Resume | Self::Undo | Self::Attach | Self::Config | Self::Mode
+        )
+    }
+
     fn row(self) -> &'static (Self, &'static str, &'static str) {
         let mut rows = COMMANDS.iter();
         // Every command has a row; a test checks it.
@@ -104,7 +112,7 @@ impl SlashCommand {
     }
 
     /// Parses a line into a command and its argument. Returns `None` if the line is a message, and an error if it looks
-    /// like a command that does not exist.
+    /// like a command that does not exist or has an argument too many.
     pub(super) fn parse(line: &str) -> Option<Result<(Self, &str), String>> {
         let line = line.trim();
         if !line.starts_with('/') {
@@ -118,6 +126,9 @@ impl SlashCommand {
         let name = if name == "/exit" { "/quit" } else { name };
         let found = Self::all().find(|command| command.name() == name);
         Some(match found {
+            Some(command) if !argument.trim().is_empty() && !command.takes_argument() => {
+                Err(format!("{name} takes nothing after it; nothing was done"))
+            }
             Some(command) => Ok((command, argument.trim())),
             None => Err(format!("there is no command {name}; /help lists them")),
         })
@@ -169,6 +180,11 @@ mod tests {
             SlashCommand::parse("/model openai/x"),
             Some(Ok((SlashCommand::Model, "openai/x")))
         );
-        assert!(SlashCommand::parse("/nope").is_some_and(|parsed| parsed.is_err()));
+        for wrong in ["/nope", "/new session", "/quit now"] {
+            assert!(
+                SlashCommand::parse(wrong).is_some_and(|parsed| parsed.is_err()),
+                "{wrong}"
+            );
+        }
     }
 }

@@ -56,7 +56,12 @@ impl Chat<'_> {
             SlashCommand::Attach => self.attach(argument)?,
             SlashCommand::Config => {
                 let text = lango_config::show(&self.app.loaded, Layout::Origins);
-                screen::print(text.trim_end())?;
+                let shown = text.lines().filter(|line| line.contains(argument));
+                let shown: Vec<&str> = shown.collect();
+                match shown.is_empty() {
+                    true => screen::print(&format!("no line contains `{argument}`"))?,
+                    false => screen::print(&shown.join("\n"))?,
+                }
             }
             SlashCommand::Mode => self.switch_mode(argument)?,
             SlashCommand::Undo => self.undo(argument).await?,
@@ -79,7 +84,19 @@ impl Chat<'_> {
                 "in use: {current} · switch with /model NAME · connect a provider with `lango setup`"
             ))?);
         }
-        let model = self.app.model_selector().agent_model(name)?;
+        let selector = self.app.model_selector();
+        let model = selector
+            .agent_model(name)
+            .map_err(|failure| failure.next("/model lists the models"))?;
+        if let Some((provider, id)) = name.split_once('/')
+            && let Ok(list) = selector.list_models(provider).await
+            && !list.models.is_empty()
+            && !list.models.iter().any(|listed| listed == id)
+        {
+            screen::say(&format!(
+                "warning: {provider} does not list `{id}`; /model lists the models"
+            ));
+        }
         self.use_model(model)?;
         Ok(screen::print(&format!(
             "the next turns use {}; `lango config set agent.model {name}` makes it the default",
@@ -106,7 +123,8 @@ impl Chat<'_> {
                 None => return Ok(()),
             }
         } else {
-            self.app.find_session(&self.sessions, id).await?
+            let found = self.app.find_session(&self.sessions, id).await;
+            found.map_err(|failure| failure.next("/sessions lists them"))?
         };
         let runner = self.app.runner(&self.sessions, &self.model)?;
         self.conversation = open_session(&runner, id).await?;

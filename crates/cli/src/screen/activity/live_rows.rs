@@ -1,10 +1,11 @@
 //! What is running now, for the live part of the screen.
 
-use super::{Activity, BYTES_PER_TOKEN, RunningCall, short_number, short_time};
+use super::{Activity, BYTES_PER_TOKEN, RunningCall, SLOW_AGAIN, short_number, short_time};
 use crate::screen::tool_line::call_text;
 use crate::screen::{count, one_line};
 use crate::terminal::fit;
 use lango_core::AgentName;
+use std::time::Instant;
 
 impl Activity {
     /// Returns the rows that show what is running: one per delegation with the output of its command, and a last row
@@ -54,6 +55,33 @@ impl Activity {
         rows
     }
 
+    /// Returns a line for each call that has been running for long, for a screen without a live part.
+    pub fn slow_lines(&mut self) -> Vec<String> {
+        let now = Instant::now();
+        let mut lines = Vec::new();
+        for call in self.calls.values_mut().filter(|it| it.next_notice <= now) {
+            call.next_notice = now + SLOW_AGAIN;
+            let mut frames = self.frames.iter();
+            let frame = frames.find(|frame| frame.id == call.frame);
+            let agent = frame.map_or("", |frame| frame.agent.as_str());
+            let text = call_text(call.tool.as_str(), &call.arguments);
+            let time = short_time(call.started.elapsed());
+            lines.push(format!("  {agent} … {text}  running for {time}"));
+        }
+        for frame in &mut self.frames {
+            let Some(call) = &mut frame.model else {
+                continue;
+            };
+            // The text of the answer appears while it is written.
+            if call.next_notice <= now && !(frame.is_answer && call.bytes > 0) {
+                call.next_notice = now + SLOW_AGAIN;
+                let (agent, time) = (&frame.agent, short_time(call.started.elapsed()));
+                lines.push(format!("  {agent} … {}  running for {time}", call.model));
+            }
+        }
+        lines
+    }
+
     /// Whether an agent works while another one waits for an answer.
     pub fn has_running(&self) -> bool {
         let mut delegated = self.frames.iter().filter(|frame| !frame.id.is_root());
@@ -70,7 +98,7 @@ impl Activity {
 
     /// Returns the last row. What the agent does is shortened first, so that the time and the hint stay visible.
     fn status_row(&self, spinner: &str, work: &str, hint: &str, columns: usize) -> String {
-        let mut parts = vec![short_time(self.elapsed())];
+        let mut parts = vec![format!("turn {}", short_time(self.elapsed()))];
         let running = self.frames.iter().filter_map(|frame| frame.model.as_ref());
         let running: usize = running.map(|call| call.bytes / BYTES_PER_TOKEN).sum();
         let tokens = self.reported_tokens + running as u64;

@@ -78,6 +78,29 @@ fn what_was_typed_before_a_question_does_not_answer_it() {
 }
 
 #[test]
+fn without_a_live_screen_lines_say_what_takes_long() {
+    let provider = Provider::new(vec![
+        ScriptedAnswer::from(delegate_and_finish("operator", "wait"))
+            .after(Duration::from_millis(3500)),
+        ScriptedAnswer::from(call("exec", json!({ "command": "sleep 3.5" }))),
+        ScriptedAnswer::from(say("Waited.")),
+    ]);
+    let lango = Lango::new();
+    let mut flags = flags("openai", provider.server.url());
+    flags.extend(["-c", "approval.rules=[{action='allow'}]"].map(str::to_owned));
+    let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
+    let ran = lango.run(&[&flags[..], &["run", "wait"]].concat()).ok();
+    for line in [
+        "lango-orchestrator … mock/any  running for",
+        "operator … $ sleep 3.5  running for",
+    ] {
+        assert_eq!(ran.stderr.matches(line).count(), 1, "{ran:#?}");
+    }
+    let quiet = lango.run(&["run", "--quiet", "hello"]).ok();
+    assert!(!quiet.stderr.contains("running for"), "{quiet:#?}");
+}
+
+#[test]
 fn json_of_run_parses() {
     let lango = Lango::new();
     let ran = lango.run(&["run", "--json", "read notes.md"]).ok();
@@ -95,8 +118,10 @@ fn a_dumb_terminal_and_the_plain_setting_get_lines_only() {
     let lango = Lango::new();
     let plain = ["-c", "ui.plain=true"];
     let dumb = [("TERM", "dumb")];
+    let hostile = "\u{1b}]0;owned\u{7}\u{1b}[2Jbread\n";
+    std::fs::write(lango.workspace().join("hostile.md"), hostile).unwrap();
     for (arguments, env) in [(&[][..], &dumb[..]), (&plain, &[])] {
-        let run = [arguments, &["run", "read notes.md"]].concat();
+        let run = [arguments, &["run", "read hostile.md"]].concat();
         let mut terminal = Terminal::start(&lango, 100, &run, env);
         terminal.wait_for("bread");
         terminal.wait_for("continue:");
@@ -105,7 +130,7 @@ fn a_dumb_terminal_and_the_plain_setting_get_lines_only() {
 
         let mut terminal = Terminal::start(&lango, 100, arguments, env);
         terminal.wait_for("> ");
-        terminal.press("read notes.md\n");
+        terminal.press("read hostile.md\n");
         assert_eq!(terminal.raw().matches("\n> ").count(), 1, "one prompt");
         terminal.wait_for("bread");
         terminal.wait_for("tokens");

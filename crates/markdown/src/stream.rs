@@ -26,6 +26,12 @@ const MAX_OPEN: usize = 64 * 1024;
 /// The maximum number of bytes of source for a column of the live region.
 const BYTES_PER_COLUMN: usize = 6;
 
+/// The number of rows at which a cut is tried, in each direction. Each try colours the whole line.
+const MAX_CUT_TRIES: usize = 32;
+
+/// The length of the pieces in which a longer text is taken in, so that the open block stays short.
+const MAX_PIECE: usize = 2048;
+
 /// The renderer of a text that grows.
 #[derive(Debug)]
 pub struct Stream {
@@ -60,7 +66,7 @@ impl Stream {
     /// Adds the next piece of the text. Returns the rows that are settled: they will never change again.
     pub fn push(&mut self, text: &str) -> Vec<String> {
         let mut settled = Vec::new();
-        for part in text.split_inclusive('\n') {
+        for part in text.split_inclusive('\n').flat_map(pieces) {
             let start = self.open.len();
             self.open.push_str(part);
             if self.is_formatted() {
@@ -177,14 +183,14 @@ impl Stream {
             })
         };
         let rows = rendered.rows.iter().enumerate();
-        let mut cuts = rows.filter(|(index, row)| *index > 0 && can_cut(row));
+        let mut fitting = rows.clone().skip(surplus.max(1)).take(MAX_CUT_TRIES);
+        let mut earlier = rows.take(surplus).skip(1).rev().take(MAX_CUT_TRIES);
         let cut = match surplus {
             0 => None,
-            // The first one that leaves no more rows than fit, or else the last one.
-            _ => cuts
-                .clone()
-                .find(|(index, _)| *index >= surplus)
-                .or_else(|| cuts.next_back()),
+            // The first one that leaves no more rows than fit, or else the last one before it.
+            _ => fitting
+                .find(|(_, row)| can_cut(row))
+                .or_else(|| earlier.find(|(_, row)| can_cut(row))),
         };
         let cut = cut.and_then(|(index, row)| Some((index, row.position?.offset)));
         if let Some((index, offset)) = cut {
@@ -313,6 +319,15 @@ fn last_start(source: &str) -> LastStart {
         }
     }
     last
+}
+
+/// Splits a line into pieces of bounded length.
+fn pieces(mut line: &str) -> impl Iterator<Item = &str> {
+    std::iter::from_fn(move || {
+        let (piece, rest) = line.split_at(line.floor_char_boundary(MAX_PIECE));
+        line = rest;
+        (!piece.is_empty()).then_some(piece)
+    })
 }
 
 fn texts(rows: Vec<Row>) -> Vec<String> {

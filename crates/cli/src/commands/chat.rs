@@ -214,6 +214,11 @@ impl<'a> Chat<'a> {
     /// Runs the turn of a message, or the command after `!`.
     async fn send(&mut self, message: &str) -> Result<(), Failure> {
         self.finish_pending_turn().await?;
+        if !self.conversation.waiting().is_empty() {
+            self.input.return_message(message);
+            screen::say("the message was not sent: this session waits for your answer first");
+            return Ok(());
+        }
         if self.app.add_new_remote_agents()? {
             self.use_model(Arc::clone(&self.model))?;
         }
@@ -393,7 +398,12 @@ impl<'a> Chat<'a> {
             self.input.return_queued();
         }
         // A command of the user costs nothing, and its line says how it ended.
-        if typed_command.is_some() && matches!(report.outcome, Outcome::Answered { .. }) {
+        if typed_command.is_some()
+            && matches!(
+                report.outcome,
+                Outcome::Answered { .. } | Outcome::Cancelled
+            )
+        {
             return Ok(());
         }
         let model = self.model.name();

@@ -100,14 +100,26 @@ impl ChatInput {
         self.queued.pop_front()
     }
 
-    /// Puts the messages that wait back into the editor, because the turn was stopped.
+    /// Sends no message that waits, because the turn was stopped. The last one can be edited; all are in the history.
     pub(super) fn return_queued(&mut self) {
-        if self.queued.is_empty() {
+        let count = self.queued.len();
+        let Some(last) = self.queued.drain(..).next_back() else {
             return;
+        };
+        if self.editor.is_empty() {
+            self.editor.set(&last);
         }
-        let mut texts: Vec<String> = self.queued.drain(..).collect();
-        texts.extend(Some(self.editor.take()).filter(|text| !text.is_empty()));
-        self.editor.set(&texts.join("\n"));
+        if count > 1 {
+            let notice = format!("{count} queued messages were not sent; ↑ shows them");
+            self.notice = Some(notice);
+        }
+    }
+
+    /// Puts a message back into the editor, because it cannot be sent now.
+    pub(super) fn return_message(&mut self, message: &str) {
+        if self.editor.is_empty() {
+            self.editor.set(message);
+        }
     }
 
     /// Shows a notice below the input until the next key.

@@ -77,7 +77,7 @@ pub(super) async fn pick_session(
     let (offered, lines) = offers(app, sessions).await?;
     let mut rows = Vec::new();
     for (session, text) in offered.iter().zip(lines) {
-        let detail = recap_lines(sessions, &session.id, 1, Style::Plain).await?;
+        let detail = recap_lines(sessions, &session.id, 1, Style::Source).await?;
         let detail = detail.into_iter().filter(|line| !line.is_empty());
         rows.push(PickRow {
             text,

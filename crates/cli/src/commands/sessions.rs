@@ -144,7 +144,7 @@ pub(super) async fn list(
         ))?;
     }
     if summaries.len() > limit {
-        screen::say("there are more; use --limit to see them");
+        screen::say("there are more: lango sessions list --limit NUMBER");
     }
     Ok(())
 }

@@ -19,8 +19,8 @@ pub struct Completion {
 /// Returns the files and folders that complete the word `@path` before the cursor. Hidden files only appear if the
 /// name starts with a dot.
 pub fn complete_path(folder: &Path, before_cursor: &str) -> Option<Completion> {
-    let start = before_cursor.rfind(char::is_whitespace);
-    let word = &before_cursor[start.map_or(0, |at| at + 1)..];
+    let mut words = before_cursor.rsplit(char::is_whitespace);
+    let word = words.next()?;
     let typed = word.strip_prefix('@')?;
     let (parent, name) = typed.rsplit_once('/').unwrap_or(("", typed));
     let shown_parent = &typed[..typed.len() - name.len()];
@@ -75,5 +75,17 @@ mod tests {
         assert_eq!(complete("@.s").unwrap(), ["@.secret"]);
         assert_eq!(complete("mail me@s"), None);
         assert_eq!(complete("@nowhere/x"), None);
+    }
+
+    #[test]
+    fn spaces_of_other_scripts_separate_words() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("a.txt"), "").unwrap();
+        for space in ['\u{a0}', '\u{3000}', '\u{2028}'] {
+            let typed = format!("read{space}@a");
+            let completion = complete_path(folder.path(), &typed).unwrap();
+            assert_eq!(completion.suggestions, ["@a.txt"]);
+            assert_eq!(complete_path(folder.path(), &format!("a{space}")), None);
+        }
     }
 }

@@ -8,8 +8,11 @@ const PASTE_END: &[u8] = b"\x1b[201~";
 /// A longer paste arrives in several pieces.
 const MAX_PASTE: usize = 1 << 20;
 
-/// No sequence of a terminal is longer; what does not end by then is discarded.
+/// No key sends a longer sequence. What does not end by then is discarded with everything that came with it.
 const MAX_SEQUENCE: usize = 64;
+
+/// No terminal replies with more.
+const MAX_REPLY: usize = 4096;
 
 /// Bytes that were read, and the keys in them.
 #[derive(Debug, Default)]
@@ -32,6 +35,19 @@ impl KeyParser {
     /// Adds bytes.
     pub(super) fn push(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
+    }
+
+    /// Adds bytes that came right after a paste. They count as pasted too: the pasted text may contain the mark of its
+    /// own end, followed by keys.
+    pub(super) fn push_pasted(&mut self, bytes: &[u8]) {
+        self.pasted.get_or_insert(0);
+        self.bytes.extend_from_slice(bytes);
+        self.bytes.extend_from_slice(PASTE_END);
+    }
+
+    /// Whether a paste has started and not ended yet.
+    pub(super) fn is_pasting(&self) -> bool {
+        self.pasted.is_some()
     }
 
     /// Whether the bytes may be the start of a key. The key Escape is the first byte of other keys.
@@ -71,34 +87,30 @@ impl KeyParser {
         None
     }
 
-    /// Returns the pasted text if its end is there, or if it is too long to wait for it.
+    /// Returns the pasted text if its end is there, or if it is too long to wait for it. What follows the end already
+    /// is pasted too.
     fn take_paste(&mut self) -> Option<Key> {
         let searched = self.pasted.unwrap_or(0);
         let mut rest = self.bytes[searched..].windows(PASTE_END.len());
-        let length = match rest.position(|bytes| bytes == PASTE_END) {
-            Some(position) => {
-                self.pasted = None;
-                searched + position
-            }
-            None => {
-                // The end may have arrived in part.
-                let searched = self.bytes.len().saturating_sub(PASTE_END.len() - 1);
-                self.pasted = Some(searched);
-                if searched < MAX_PASTE {
-                    return None;
-                }
-                self.pasted = Some(0);
-                start_of_character(&self.bytes, searched)
-            }
-        };
-        let text = String::from_utf8_lossy(&self.bytes[..length]).into_owned();
-        let end = if self.pasted.is_none() {
-            PASTE_END.len()
+        let has_end = rest.any(|bytes| bytes == PASTE_END);
+        let text = if has_end {
+            self.pasted = None;
+            std::mem::take(&mut self.bytes)
         } else {
-            0
+            // The end may have arrived in part.
+            let searched = self.bytes.len().saturating_sub(PASTE_END.len() - 1);
+            self.pasted = Some(searched);
+            if searched < MAX_PASTE {
+                return None;
+            }
+            self.pasted = Some(0);
+            let length = start_of_character(&self.bytes, searched);
+            self.bytes.drain(..length).collect()
         };
-        self.bytes.drain(..length + end);
-        Some(Key::Paste(text))
+        let text = String::from_utf8_lossy(&text);
+        let marks = [PASTE_START, PASTE_END].map(String::from_utf8_lossy);
+        let [start, end] = marks;
+        Some(Key::Paste(text.replace(&*start, "").replace(&*end, "")))
     }
 }
 
@@ -120,12 +132,30 @@ fn parse(bytes: &[u8], is_last: bool) -> Parsed {
         // Function keys of the Linux console.
         [0x1b, b'[', b'[', ..] => Parsed::Key(None, bytes.len().min(4)),
         [0x1b, b'[', rest @ ..] => parse_sequence(rest, is_last),
+        [0x1b, b']' | b'P' | b'_' | b'^' | b'X', rest @ ..] => parse_reply(bytes[1], rest, is_last),
+        // Enter of the number block.
+        [0x1b, b'O', b'M', ..] => Parsed::Key(Some(Key::Enter), 3),
         [0x1b, b'O', letter, ..] => Parsed::Key(named_key(*letter, Modifiers::default()), 3),
         [0x1b, rest @ ..] => match parse_character(rest, is_last) {
             Parsed::Key(key, length) => Parsed::Key(key.map(with_alt), length + 1),
             other => other,
         },
         bytes => parse_character(bytes, is_last),
+    }
+}
+
+/// Parses a reply of the terminal, which is no key: everything up to its end, `ESC \\` or the bell.
+fn parse_reply(kind: u8, rest: &[u8], is_last: bool) -> Parsed {
+    let bell = rest.iter().position(|byte| *byte == 0x07);
+    let escape = rest.windows(2).position(|bytes| bytes == b"\x1b\\");
+    match (bell, escape) {
+        (Some(bell), escape) if escape.is_none_or(|escape| bell < escape) => {
+            Parsed::Key(None, bell + 3)
+        }
+        (_, Some(escape)) => Parsed::Key(None, escape + 4),
+        _ if rest.is_empty() && is_last => Parsed::Key(Some(Key::Alt(char::from(kind))), 2),
+        _ if is_last || rest.len() > MAX_REPLY => Parsed::Key(None, rest.len() + 2),
+        _ => Parsed::Incomplete,
     }
 }
 
@@ -180,7 +210,7 @@ fn parse_sequence(rest: &[u8], is_last: bool) -> Parsed {
     let end = match rest.iter().take(MAX_SEQUENCE).position(ends) {
         Some(end) => end,
         None if is_last || rest.len() >= MAX_SEQUENCE => {
-            return Parsed::Key(None, rest.len().min(MAX_SEQUENCE) + 2);
+            return Parsed::Key(None, rest.len() + 2);
         }
         None => return Parsed::Incomplete,
     };
@@ -190,6 +220,10 @@ fn parse_sequence(rest: &[u8], is_last: bool) -> Parsed {
         return Parsed::Key(None, end + 2);
     }
     let length = end + 3;
+    // No key, but a reply of the terminal, or its mouse.
+    if let [b'<'..=b'?', ..] = rest {
+        return Parsed::Key(None, length);
+    }
     let text = std::str::from_utf8(&rest[..end]).unwrap_or_default();
     let number = |text: &str| text.split(':').next().and_then(|text| text.parse().ok());
     let mut numbers = text.split(';').map(|text| number(text).unwrap_or(1u32));
@@ -247,8 +281,6 @@ fn named_key(letter: u8, modifiers: Modifiers) -> Option<Key> {
         b'H' => Key::Home,
         b'F' => Key::End,
         b'Z' => Key::BackTab,
-        // Enter of the number block.
-        b'M' => Key::Enter,
         _ => return None,
     })
 }
@@ -340,28 +372,34 @@ mod tests {
             b"\x1b[15~",
             b"\xff\xfe",
             b"\xe4\xb8",
-            &[&b"\x1b["[..], &[b'1'; 100]].concat(),
+            b"\x1b]11;rgb:yy/yy/yy\x07",
+            b"\x1bP>|kitty(0.35.2)\x1b\\",
+            b"\x1b_Gi=31;ENOENT:y\x1b\\",
         ] {
             let typed = [&b"a"[..], unknown, b"\x1b[B"].concat();
-            let read = keys(&[&typed]);
-            assert_eq!(read.first(), Some(&Key::Char('a')), "{unknown:?}");
-            assert_eq!(read.last(), Some(&Key::Down), "{unknown:?}");
+            assert_eq!(keys(&[&typed]), [Key::Char('a'), Key::Down], "{unknown:?}");
         }
         assert_eq!(keys(&[b"\x1b[12\x03"]), [Key::Ctrl('c')]);
         assert_eq!(keys(&[b"\x1b\x1b[A"]), [Key::Escape, Key::Up]);
+        let endless = [&b"\x1b["[..], &[b'1'; 70], b"y"].concat();
+        assert_eq!(keys(&[&endless]), []);
+        assert_eq!(keys(&[b"\x1b]52;c;y"]), []);
     }
 
     #[test]
     fn pasted_text_is_never_taken_for_keys() {
-        let paste = b"x\x1b[200~one\r\x03two\x1b[A\x1b[201~\r";
-        let expected = [
-            Key::Char('x'),
-            Key::Paste("one\r\u{3}two\u{1b}[A".to_owned()),
-            Key::Enter,
-        ];
+        let paste = b"x\x1b[200~one\r\x03two\x1b[A\x1b[201~";
+        let pasted = Key::Paste("one\r\u{3}two\u{1b}[A".to_owned());
+        let expected = [Key::Char('x'), pasted];
         assert_eq!(keys(&[paste]), expected);
         let split: Vec<&[u8]> = paste.chunks(1).collect();
         assert_eq!(keys(&split), expected);
+        let hostile = b"\x1b[200~harmless\x1b[201~y\r\x1b[201~";
+        assert_eq!(keys(&[hostile]), [Key::Paste("harmlessy\r".to_owned())]);
+        let mut parser = KeyParser::default();
+        parser.push_pasted(b"y\r\x1b[201~");
+        assert_eq!(parser.next_key(), Some(Key::Paste("y\r".to_owned())));
+        assert_eq!(parser.next_key(), None);
     }
 
     #[test]

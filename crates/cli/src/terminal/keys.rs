@@ -16,6 +16,9 @@ use tokio::time::{Instant, sleep_until};
 /// How long after the byte of the key Escape more bytes may make another key of it.
 const ESCAPE_DELAY: Duration = Duration::from_millis(30);
 
+/// What arrives so soon after a paste belongs to it.
+const PASTE_SILENCE: Duration = Duration::from_millis(150);
+
 /// What the user did at the keyboard.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Key {
@@ -63,6 +66,8 @@ pub struct KeyReader {
     keyboard: AsyncFd<OwnedFd>,
     parser: KeyParser,
     last_read: Instant,
+    /// When the last bytes of a paste arrived.
+    pasted: Option<Instant>,
     resize: Signal,
     hangup: Signal,
     terminate: Signal,
@@ -96,6 +101,7 @@ impl KeyReader {
             keyboard,
             parser: KeyParser::default(),
             last_read: Instant::now(),
+            pasted: None,
             resize: signal(SignalKind::window_change())?,
             hangup: signal(SignalKind::hangup())?,
             terminate: signal(SignalKind::terminate())?,
@@ -107,7 +113,7 @@ impl KeyReader {
     /// caller stops waiting.
     pub async fn next(&mut self) -> Key {
         loop {
-            if let Some(key) = self.parser.next_key() {
+            if let Some(key) = self.parsed_key() {
                 return key;
             }
             let read = tokio::select! {
@@ -133,7 +139,7 @@ impl KeyReader {
     /// Returns the next key if it has arrived already.
     pub fn try_next(&mut self) -> Option<Key> {
         loop {
-            if let Some(key) = self.parser.next_key() {
+            if let Some(key) = self.parsed_key() {
                 return Some(key);
             }
             match read_now(self.keyboard.get_ref()) {
@@ -144,9 +150,25 @@ impl KeyReader {
         }
     }
 
+    /// Returns the next key of the bytes that were read.
+    fn parsed_key(&mut self) -> Option<Key> {
+        let key = self.parser.next_key()?;
+        if let Key::Paste(_) = key {
+            self.pasted = Some(self.last_read);
+        }
+        Some(key)
+    }
+
     fn push(&mut self, bytes: &[u8]) {
-        self.parser.push(bytes);
-        self.last_read = Instant::now();
+        let now = Instant::now();
+        let was_pasting = self.parser.is_pasting();
+        let follows_paste = self.pasted.is_some_and(|at| now - at < PASTE_SILENCE);
+        if follows_paste && !was_pasting {
+            self.parser.push_pasted(bytes);
+        } else {
+            self.parser.push(bytes);
+        }
+        self.last_read = now;
     }
 }
 

@@ -6,9 +6,14 @@ use crate::terminal::Region;
 use rustix::termios::{QueueSelector, tcflush};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, IsTerminal, Read};
+use std::os::fd::AsFd;
 use std::sync::mpsc;
 use std::thread;
+use std::time::Duration;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+
+/// How long nothing may arrive before a line counts as an answer.
+const SILENCE: Duration = Duration::from_millis(400);
 
 /// Where lines are read from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -90,18 +95,25 @@ impl LineReader {
         line
     }
 
-    /// Discards what was typed before a question appeared.
+    /// Discards what was typed before a question appeared, and what still arrives, until nothing has arrived for a
+    /// while: a long paste does not fit into the terminal at once.
     ///
     /// # Errors
     /// The lines do not come from a terminal, so nothing tells earlier ones from an answer.
-    pub fn discard(&mut self) -> io::Result<()> {
-        match &self.terminal {
-            Some(terminal) => tcflush(terminal, QueueSelector::IFlush)?,
-            None => tcflush(io::stdin(), QueueSelector::IFlush)?,
+    pub async fn discard(&mut self) -> io::Result<()> {
+        let terminal = match &self.terminal {
+            Some(terminal) => terminal.as_fd().try_clone_to_owned()?,
+            None => io::stdin().as_fd().try_clone_to_owned()?,
+        };
+        loop {
+            tcflush(&terminal, QueueSelector::IFlush)?;
+            while self.lines.try_recv().is_ok() {
+                self.is_requested = false;
+            }
+            tokio::time::sleep(SILENCE).await;
+            if rustix::io::ioctl_fionread(&terminal)? == 0 && self.lines.is_empty() {
+                return Ok(());
+            }
         }
-        while self.lines.try_recv().is_ok() {
-            self.is_requested = false;
-        }
-        Ok(())
     }
 }

@@ -54,7 +54,10 @@ fn a_limited_list_says_that_there_are_more() {
     assert!(ran.stdout.starts_with(&sessions[2]), "{ran:#?}");
     assert!(ran.stdout.contains("just now     1 turn  c\n"), "{ran:#?}");
     assert_eq!(ran.stdout.lines().count(), 1);
-    assert_eq!(ran.stderr, "there are more; use --limit to see them\n");
+    assert_eq!(
+        ran.stderr,
+        "there are more: lango sessions list --limit NUMBER\n"
+    );
     let ran = lango.run(&["sessions", "list", "--limit", "0"]).ok();
     assert_eq!(ran.stdout, "");
     let ran = lango.run(&["sessions", "list", "--limit", "3"]).ok();

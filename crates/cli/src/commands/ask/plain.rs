@@ -7,7 +7,7 @@ use crate::terminal::{LineReader, wrap_lines};
 /// Shows a question and reads lines until one answers it.
 pub(in crate::commands) async fn ask_plainly(question: &Question, lines: &mut LineReader) -> Reply {
     screen::say(&question.text(screen::columns()));
-    if lines.discard().is_err() {
+    if lines.discard().await.is_err() {
         return Reply::Wait;
     }
     let keys = prompt(question);

@@ -59,6 +59,12 @@ impl QuestionPrompt {
         true
     }
 
+    /// Lets keys count only after a pause again, because the user was away or pasted something.
+    pub(in crate::commands) fn disarm(&mut self) {
+        self.is_armed = false;
+        self.quiet_since = Instant::now();
+    }
+
     /// Whether keys answer the question now.
     pub(in crate::commands) fn is_armed(&self) -> bool {
         self.is_armed
@@ -79,6 +85,10 @@ impl QuestionPrompt {
             return PromptStep::NotMine;
         }
         match &mut self.stage {
+            Stage::Keys if matches!(key, Key::Paste(_)) => {
+                self.disarm();
+                PromptStep::Handled
+            }
             Stage::Keys => self.handle_choice(key),
             Stage::Pattern {
                 scope,

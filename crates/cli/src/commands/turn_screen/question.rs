@@ -135,6 +135,9 @@ impl TurnScreen<'_> {
         *self.keys = None;
         Region::close();
         input.edit_outside().await;
+        if let Some((prompt, _)) = &mut self.prompt {
+            prompt.disarm();
+        }
         Region::open(self.display.progress);
         *self.keys = Some(KeyReader::open()?);
         self.is_dirty = true;
@@ -147,6 +150,9 @@ impl TurnScreen<'_> {
         let is_live = Region::is_open();
         Region::close();
         suspend_process();
+        if let Some((prompt, _)) = &mut self.prompt {
+            prompt.disarm();
+        }
         if is_live {
             Region::open(self.display.progress);
         }

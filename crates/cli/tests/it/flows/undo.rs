@@ -34,8 +34,8 @@ fn undo_restores_a_file_and_lists_commands_as_not_undone() {
         assert_eq!(fs::read_to_string(&path).unwrap(), "other\n");
 
         terminal.say("/diff");
-        let screen = terminal.wait_for("+other");
-        assert!(screen.contains("changed notes.md"), "{screen}");
+        let screen = terminal.wait_for("changed notes.md");
+        assert!(screen.contains("+other"), "{screen}");
         terminal.say("/undo");
         let screen = terminal.wait_for("undone: 1 path restored");
         assert_eq!(fs::read_to_string(&path).unwrap(), before);

@@ -144,7 +144,7 @@ fn parse(bytes: &[u8], is_last: bool) -> Parsed {
     }
 }
 
-/// Parses a reply of the terminal, which is no key: everything up to its end, `ESC \\` or the bell.
+/// Parses a reply of the terminal, which is no key: everything up to its end, the bell or `ESC` with a backslash.
 fn parse_reply(kind: u8, rest: &[u8], is_last: bool) -> Parsed {
     let bell = rest.iter().position(|byte| *byte == 0x07);
     let escape = rest.windows(2).position(|bytes| bytes == b"\x1b\\");

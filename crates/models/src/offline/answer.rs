@@ -89,7 +89,8 @@ impl MadeCall<'_> {
 
     fn success(&self, text: &str) -> String {
         match self.tool {
-            "fs_list" | "fs_read" => without_call_note(text),
+            "fs_list" => without_call_note(text),
+            "fs_read" => self.content(text),
             "fs_stat" => self.stat(text),
             "fs_search" => self.search(text),
             "fs_delete" => match text.rsplit_once(" as ") {
@@ -139,9 +140,24 @@ impl MadeCall<'_> {
         sentence + "."
     }
 
+    /// Returns the content of a file: Markdown as it is, anything else as code.
+    fn content(&self, text: &str) -> String {
+        let text = without_call_note(text);
+        let name = self.argument("path").rsplit('/').next();
+        match name.and_then(|name| name.rsplit_once('.')) {
+            None | Some((_, "md" | "markdown")) => text,
+            Some((_, extension)) => fenced(&text, extension),
+        }
+    }
+
     fn search(&self, text: &str) -> String {
         if !text.starts_with("[no match in ") && !text.starts_with("[no file in ") {
-            return without_call_note(text);
+            let hits = without_call_note(text);
+            // Names of files need no fence.
+            return match self.argument("pattern") {
+                "" => hits,
+                _ => fenced(&hits, "text"),
+            };
         }
         let place = match self.argument("path") {
             "" | "." => "here",
@@ -170,6 +186,13 @@ pub(super) fn without_marks(text: &str) -> &str {
         Some((inside, _)) => inside,
         None => rest,
     }
+}
+
+/// Encloses text in a fence, so that none of its characters count as Markdown.
+fn fenced(text: &str, language: &str) -> String {
+    let runs = text.split(|letter| letter != '`').map(str::len);
+    let fence = "`".repeat(runs.max().unwrap_or(0).max(2) + 1);
+    format!("{fence}{language}\n{}\n{fence}", text.trim_end())
 }
 
 /// Shortens the note at the end that says with which call to continue: it is of no use to a user.
@@ -299,6 +322,18 @@ mod tests {
                 "{}",
                 "text\n[lines 1 to 9 of a.md; 4 KB more, continue with fs_read {\"path\":\"a.md\",\"first_line\":10}]",
                 "text\n[lines 1 to 9 of a.md; 4 KB more]",
+            ),
+            (
+                "fs_read",
+                r#"{"path":"src/a.rs"}"#,
+                "/* `a` */\n",
+                "```rs\n/* `a` */\n```",
+            ),
+            (
+                "fs_search",
+                r#"{"pattern":"a"}"#,
+                "a.md:1: _a_ ```\n",
+                "````text\na.md:1: _a_ ```\n````",
             ),
             (
                 "fs_delete",

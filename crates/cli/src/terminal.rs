@@ -28,6 +28,11 @@ pub use region::{LiveFrame, Output, Region};
 pub use text::{fit, wrap, wrap_lines, wrap_prefixed};
 
 use std::io::IsTerminal;
+use std::time::Duration;
+
+/// How long a question must be shown without any input before keys or lines answer it. A slow connection delivers a key
+/// this much later than it was pressed.
+pub const ANSWER_PAUSE: Duration = Duration::from_millis(400);
 
 /// How a command writes to the terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -26,10 +26,10 @@ const MAX_OPEN: usize = 64 * 1024;
 /// The maximum number of bytes of source for a column of the live region.
 const BYTES_PER_COLUMN: usize = 6;
 
-/// The number of rows at which a cut is tried, in each direction. Each try colours the whole line.
+/// The maximum number of rows that are tried as a cut, in each direction; each try colours the whole line.
 const MAX_CUT_TRIES: usize = 32;
 
-/// The length of the pieces in which a longer text is taken in, so that the open block stays short.
+/// A longer line is processed in pieces of this length, so that the open block stays short.
 const MAX_PIECE: usize = 2048;
 
 /// The renderer of a text that grows.

@@ -100,7 +100,7 @@ impl ChatInput {
         self.queued.pop_front()
     }
 
-    /// Sends no message that waits, because the turn was stopped. The last one can be edited; all are in the history.
+    /// Clears the queue, because the turn was stopped. The last message goes to the editor; all are in the history.
     pub(super) fn return_queued(&mut self) {
         let count = self.queued.len();
         let Some(last) = self.queued.drain(..).next_back() else {

@@ -21,7 +21,7 @@ use tokio::sync::oneshot;
 const SPINNER_INTERVAL: Duration = Duration::from_millis(100);
 const REDRAW_INTERVAL: Duration = Duration::from_millis(50);
 
-/// How often a screen without a live part is checked for steps that take long.
+/// How often a plain screen checks for slow steps.
 const PLAIN_INTERVAL: Duration = Duration::from_secs(1);
 
 const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
@@ -236,7 +236,7 @@ impl<'a> TurnScreen<'a> {
         }
     }
 
-    /// Draws the live part of the screen, or says without one which steps take long.
+    /// Draws the live part of the screen. A plain screen gets a line for each slow step instead.
     pub(super) fn draw(&mut self) -> io::Result<()> {
         self.last_drawn = Instant::now();
         if self.prints_slow_steps() {
@@ -264,7 +264,7 @@ impl<'a> TurnScreen<'a> {
         Region::is_open() && !self.is_suspended
     }
 
-    /// Whether lines say that a step takes long, because nothing else shows it.
+    /// Whether to print a line for each slow step, because there is no live part that shows it.
     fn prints_slow_steps(&self) -> bool {
         self.display.screen == ScreenMode::Plain && !self.display.is_quiet && self.prompt.is_none()
     }

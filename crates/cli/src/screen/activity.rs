@@ -32,7 +32,7 @@ const MAX_RESULTS: usize = 50;
 /// The bytes of a running model call that are counted as one token, until the provider reports the real number.
 const BYTES_PER_TOKEN: usize = 4;
 
-/// When a screen without a live part says that something is still running, and how often it says so again.
+/// A step that runs this long gets a line on a plain screen, and then another one at each interval.
 const SLOW_AFTER: Duration = Duration::from_secs(2);
 const SLOW_AGAIN: Duration = Duration::from_secs(30);
 
@@ -76,7 +76,7 @@ struct MadeCall {
 struct ModelCall {
     model: String,
     started: Instant,
-    /// When the screen says that it is still running.
+    /// When a plain screen prints the next line about it.
     next_notice: Instant,
     bytes: usize,
 }
@@ -87,7 +87,7 @@ struct RunningCall {
     arguments: Arc<Value>,
     stored: Timestamp,
     started: Instant,
-    /// When the screen says that it is still running.
+    /// When a plain screen prints the next line about it.
     next_notice: Instant,
     output: OutputTail,
 }

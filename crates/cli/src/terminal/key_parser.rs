@@ -5,52 +5,52 @@ use super::Key;
 const PASTE_START: &[u8] = b"\x1b[200~";
 const PASTE_END: &[u8] = b"\x1b[201~";
 
-/// A longer paste arrives in several pieces.
+/// The size in bytes from which a paste is returned in parts.
 const MAX_PASTE: usize = 1 << 20;
 
-/// No key sends a longer sequence. What does not end by then is discarded with everything that came with it.
+/// The maximum length of an escape sequence. A longer one is discarded, and so is everything that was read with it.
 const MAX_SEQUENCE: usize = 64;
 
-/// No terminal replies with more.
+/// The maximum length of a reply of the terminal.
 const MAX_REPLY: usize = 4096;
 
-/// Bytes that were read, and the keys in them.
+/// Splits the bytes of a terminal into keys.
 #[derive(Debug, Default)]
 pub(super) struct KeyParser {
     bytes: Vec<u8>,
-    /// How many of the bytes were searched for the end of a paste, if they are pasted.
+    /// During a paste: how many of the bytes were already searched for its end.
     pasted: Option<usize>,
 }
 
-/// What the first bytes are.
+/// What a parser found at the start of the bytes.
 enum Parsed {
-    /// This many bytes are a key, or nothing that lango knows.
+    /// A sequence of this length: a key, or `None` if lango does not use it.
     Key(Option<Key>, usize),
     PasteStart,
-    /// More bytes must come.
+    /// The sequence is incomplete.
     Incomplete,
 }
 
 impl KeyParser {
-    /// Adds bytes.
+    /// Adds bytes that were read.
     pub(super) fn push(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// Adds bytes that came right after a paste. They count as pasted too: the pasted text may contain the mark of its
-    /// own end, followed by keys.
+    /// Adds bytes that were read right after a paste, and treats them as pasted text: a hostile text can contain the
+    /// sequence that ends a paste, followed by keys.
     pub(super) fn push_pasted(&mut self, bytes: &[u8]) {
         self.pasted.get_or_insert(0);
         self.bytes.extend_from_slice(bytes);
         self.bytes.extend_from_slice(PASTE_END);
     }
 
-    /// Whether a paste has started and not ended yet.
+    /// Whether a paste has started but not ended.
     pub(super) fn is_pasting(&self) -> bool {
         self.pasted.is_some()
     }
 
-    /// Whether the bytes may be the start of a key. The key Escape is the first byte of other keys.
+    /// Whether the last sequence is incomplete. It may also be the Escape key, whose byte starts every sequence.
     pub(super) fn is_incomplete(&self) -> bool {
         !self.bytes.is_empty() && self.pasted.is_none()
     }
@@ -60,7 +60,7 @@ impl KeyParser {
         self.parse(false)
     }
 
-    /// Returns the next key, if no further bytes come.
+    /// Returns the next key. An incomplete sequence counts as complete, because no more bytes arrived.
     pub(super) fn last_key(&mut self) -> Option<Key> {
         self.parse(true)
     }
@@ -87,8 +87,8 @@ impl KeyParser {
         None
     }
 
-    /// Returns the pasted text if its end is there, or if it is too long to wait for it. What follows the end already
-    /// is pasted too.
+    /// Returns the pasted text once the paste has ended, or a part of it if it is long. Bytes after the end are pasted
+    /// text too.
     fn take_paste(&mut self) -> Option<Key> {
         let searched = self.pasted.unwrap_or(0);
         let mut rest = self.bytes[searched..].windows(PASTE_END.len());
@@ -114,14 +114,14 @@ impl KeyParser {
     }
 }
 
-/// Returns the last position up to `position` at which a character starts.
+/// Returns the start of the character at `position`.
 fn start_of_character(bytes: &[u8], position: usize) -> usize {
     let first = position.saturating_sub(3);
     let is_start = |at: &usize| bytes[*at] & 0xc0 != 0x80;
     (first..=position).rev().find(is_start).unwrap_or(position)
 }
 
-/// Parses the first key. If the bytes are the last ones, an incomplete sequence is the keys that it consists of.
+/// Parses the first key. With `is_last`, an incomplete sequence counts as complete.
 fn parse(bytes: &[u8], is_last: bool) -> Parsed {
     match bytes {
         [0x1b] if is_last => Parsed::Key(Some(Key::Escape), 1),
@@ -144,7 +144,7 @@ fn parse(bytes: &[u8], is_last: bool) -> Parsed {
     }
 }
 
-/// Parses a reply of the terminal, which is no key: everything up to its end, the bell or `ESC` with a backslash.
+/// Skips a reply of the terminal (OSC, DCS or APC). It ends with a bell, or with `ESC` and a backslash.
 fn parse_reply(kind: u8, rest: &[u8], is_last: bool) -> Parsed {
     let bell = rest.iter().position(|byte| *byte == 0x07);
     let escape = rest.windows(2).position(|bytes| bytes == b"\x1b\\");
@@ -204,7 +204,7 @@ fn with_alt(key: Key) -> Key {
     }
 }
 
-/// Parses what follows `ESC [`: parameters and a letter.
+/// Parses a control sequence after its `ESC [`: parameters, then a letter.
 fn parse_sequence(rest: &[u8], is_last: bool) -> Parsed {
     let ends = |byte: &u8| !(0x20..0x40).contains(byte);
     let end = match rest.iter().take(MAX_SEQUENCE).position(ends) {
@@ -268,7 +268,7 @@ impl Modifiers {
     }
 }
 
-/// Returns the key that the last letter of a sequence names.
+/// Returns the key for the final letter of a control sequence.
 fn named_key(letter: u8, modifiers: Modifiers) -> Option<Key> {
     let jumps = modifiers.ctrl || modifiers.alt;
     Some(match letter {
@@ -285,7 +285,7 @@ fn named_key(letter: u8, modifiers: Modifiers) -> Option<Key> {
     })
 }
 
-/// Returns the key with the number of a character.
+/// Returns the key for a code point with modifiers.
 fn coded_key(code: u32, modifiers: Modifiers) -> Option<Key> {
     let Modifiers { shift, alt, ctrl } = modifiers;
     Some(match char::from_u32(code)? {

@@ -13,10 +13,10 @@ use tokio::io::unix::AsyncFd;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::{Instant, sleep_until};
 
-/// How long after the byte of the key Escape more bytes may make another key of it.
+/// How long to wait for the rest of an escape sequence before its first byte counts as the Escape key.
 const ESCAPE_DELAY: Duration = Duration::from_millis(30);
 
-/// What arrives so soon after a paste belongs to it.
+/// Bytes that arrive within this time after a paste are treated as pasted text.
 const PASTE_SILENCE: Duration = Duration::from_millis(150);
 
 /// What the user did at the keyboard.
@@ -60,13 +60,13 @@ pub fn suspend_process() {
 
 /// Reads keys in raw mode. Dropping it restores the terminal and leaves later input to others.
 ///
-/// The readers of crossterm lose keys: a key that arrives together with a change of the size, or with the wake-up of a
-/// reader that was dropped, is only seen after the next key.
+/// crossterm is not used, because its reader misses a key that arrives together with a resize, or just after another
+/// reader was dropped, until the next key is pressed.
 pub struct KeyReader {
     keyboard: AsyncFd<OwnedFd>,
     parser: KeyParser,
     last_read: Instant,
-    /// When the last bytes of a paste arrived.
+    /// When the last bytes of a paste were read.
     pasted: Option<Instant>,
     resize: Signal,
     hangup: Signal,
@@ -83,7 +83,7 @@ impl KeyReader {
         Self::read_from(open_keyboard()?)
     }
 
-    /// Like [`open`](Self::open), but discards what was typed before.
+    /// Enters raw mode, discards what was typed before, and starts reading.
     pub fn open_fresh() -> io::Result<Self> {
         let keyboard = open_keyboard()?;
         let _ = tcflush(&keyboard, QueueSelector::IFlush);
@@ -109,8 +109,7 @@ impl KeyReader {
         })
     }
 
-    /// Waits for the next key. A signal that ends the process counts as the end of the keys. Nothing is lost if the
-    /// caller stops waiting.
+    /// Waits for the next key. Returns [`Key::Closed`] after a signal that ends the process. Cancel-safe.
     pub async fn next(&mut self) -> Key {
         loop {
             if let Some(key) = self.parsed_key() {
@@ -150,7 +149,7 @@ impl KeyReader {
         }
     }
 
-    /// Returns the next key of the bytes that were read.
+    /// Returns the next key in the bytes that were already read.
     fn parsed_key(&mut self) -> Option<Key> {
         let key = self.parser.next_key()?;
         if let Key::Paste(_) = key {
@@ -188,7 +187,7 @@ async fn read(keyboard: &AsyncFd<OwnedFd>) -> io::Result<Vec<u8>> {
     }
 }
 
-/// Returns the bytes that have arrived. Without any, raw mode makes the read return at once.
+/// Returns the bytes that can be read without waiting; raw mode makes the read return at once.
 fn read_now(keyboard: &OwnedFd) -> io::Result<Vec<u8>> {
     let mut bytes = [0; 4096];
     loop {

@@ -1,7 +1,7 @@
 //! Reads whole lines from the user, for terminals without raw keys. A line is read only when one is wanted, so that
 //! prompts of other code can read the terminal in between.
 
-use super::Output;
+use super::{ANSWER_PAUSE, Output};
 use crate::terminal::Region;
 use rustix::termios::{QueueSelector, tcflush};
 use std::fs::File;
@@ -9,11 +9,7 @@ use std::io::{self, BufRead, BufReader, IsTerminal, Read};
 use std::os::fd::AsFd;
 use std::sync::mpsc;
 use std::thread;
-use std::time::Duration;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
-
-/// How long nothing may arrive before a line counts as an answer.
-const SILENCE: Duration = Duration::from_millis(400);
 
 /// Where lines are read from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -95,8 +91,8 @@ impl LineReader {
         line
     }
 
-    /// Discards what was typed before a question appeared, and what still arrives, until nothing has arrived for a
-    /// while: a long paste does not fit into the terminal at once.
+    /// Discards all input until there was none for [`ANSWER_PAUSE`], so that nothing typed or pasted before a question
+    /// answers it. A terminal delivers a long paste in parts, so one flush is not enough.
     ///
     /// # Errors
     /// The lines do not come from a terminal, so nothing tells earlier ones from an answer.
@@ -110,7 +106,7 @@ impl LineReader {
             while self.lines.try_recv().is_ok() {
                 self.is_requested = false;
             }
-            tokio::time::sleep(SILENCE).await;
+            tokio::time::sleep(ANSWER_PAUSE).await;
             if rustix::io::ioctl_fionread(&terminal)? == 0 && self.lines.is_empty() {
                 return Ok(());
             }

@@ -94,8 +94,7 @@ impl Palette {
         }
     }
 
-    /// Returns the style in which markdown is rendered beside these lines. A terminal never gets the bytes of an answer
-    /// as they are.
+    /// Returns the style for markdown. Text for a terminal is always sanitized; only a pipe gets it byte for byte.
     pub fn markdown(&self) -> lango_markdown::Style {
         match (self.has_attributes, self.has_colour) {
             (false, _) if std::io::stdout().is_terminal() => lango_markdown::Style::Source,

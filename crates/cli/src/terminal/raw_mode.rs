@@ -1,4 +1,4 @@
-//! Raw mode: keys arrive one by one and are not shown by the terminal.
+//! Raw mode: the terminal passes on each key at once and does not echo it.
 
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::termios::{OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr};

@@ -69,6 +69,20 @@ fn input_typed_before_the_prompt_is_not_an_answer() {
 }
 
 #[test]
+fn a_pasted_text_that_ends_its_own_paste_is_not_an_answer() {
+    let lango = Lango::new();
+    let (mut terminal, _) = run_until_asked(&lango, CREATE);
+    terminal.press("\u{1b}[200~harmless\u{1b}[201~y\u{1b}[201~");
+    // Keys count again after a pause.
+    terminal.wait_for("keys count after a short pause");
+    terminal.prompt();
+    assert_eq!(workspace_file(&lango, "notes/a.md"), None);
+    terminal.press("n");
+    terminal.end();
+    assert_eq!(workspace_file(&lango, "notes/a.md"), None);
+}
+
+#[test]
 fn every_detail_of_a_call_can_be_viewed_before_the_answer() {
     let lango = Lango::new();
     let (mut terminal, _) = run_until_asked(&lango, "run `ls #\ntouch planted`");

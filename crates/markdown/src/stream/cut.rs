@@ -1,4 +1,4 @@
-//! Cuts the source of an open block, and returns the markup to put before the rest so that it renders as before.
+//! Cuts the source of an open block in two, and returns the markup that the second part needs to look the same.
 
 use pulldown_cmark::{CodeBlockKind, Event, Tag};
 use std::ops::Range;

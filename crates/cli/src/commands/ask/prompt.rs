@@ -2,12 +2,8 @@
 //! counts, and neither does a key while the user is still typing.
 
 use super::question::{GrantScope, Question, Reply};
-use crate::terminal::{Colour, Editor, Key, Palette, wrap_prefixed};
-use std::time::{Duration, Instant};
-
-/// How long the question must be on the screen, and no key pressed, before keys count as answers. A slow connection
-/// delivers a key this much later than it was pressed.
-const SILENCE: Duration = Duration::from_millis(400);
+use crate::terminal::{ANSWER_PAUSE, Colour, Editor, Key, Palette, wrap_prefixed};
+use std::time::Instant;
 
 /// What a key did.
 pub(in crate::commands) enum PromptStep {
@@ -52,14 +48,14 @@ impl QuestionPrompt {
 
     /// Whether keys count from now on. Returns true once, when that becomes so.
     pub(in crate::commands) fn arm(&mut self) -> bool {
-        if self.is_armed || self.quiet_since.elapsed() < SILENCE {
+        if self.is_armed || self.quiet_since.elapsed() < ANSWER_PAUSE {
             return false;
         }
         self.is_armed = true;
         true
     }
 
-    /// Lets keys count only after a pause again, because the user was away or pasted something.
+    /// Ignores keys until the next pause, because the user was away or pasted something.
     pub(in crate::commands) fn disarm(&mut self) {
         self.is_armed = false;
         self.quiet_since = Instant::now();

@@ -127,6 +127,13 @@ impl TurnScreen<'_> {
         Region::resize()
     }
 
+    /// Ignores keys until the next pause, because the user was away.
+    fn disarm_question(&mut self) {
+        if let Some((prompt, _)) = &mut self.prompt {
+            prompt.disarm();
+        }
+    }
+
     /// Lets the user write the message in an editor.
     pub(in crate::commands) async fn edit(&mut self) -> io::Result<()> {
         let Some(input) = &mut self.input else {
@@ -135,9 +142,7 @@ impl TurnScreen<'_> {
         *self.keys = None;
         Region::close();
         input.edit_outside().await;
-        if let Some((prompt, _)) = &mut self.prompt {
-            prompt.disarm();
-        }
+        self.disarm_question();
         Region::open(self.display.progress);
         *self.keys = Some(KeyReader::open()?);
         self.is_dirty = true;
@@ -150,9 +155,7 @@ impl TurnScreen<'_> {
         let is_live = Region::is_open();
         Region::close();
         suspend_process();
-        if let Some((prompt, _)) = &mut self.prompt {
-            prompt.disarm();
-        }
+        self.disarm_question();
         if is_live {
             Region::open(self.display.progress);
         }

@@ -55,7 +55,7 @@ impl Activity {
         rows
     }
 
-    /// Returns a line for each call that has been running for long, for a screen without a live part.
+    /// Returns a line for each slow step that is due for one, for a plain screen.
     pub fn slow_lines(&mut self) -> Vec<String> {
         let now = Instant::now();
         let mut lines = Vec::new();

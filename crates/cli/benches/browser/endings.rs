@@ -91,8 +91,12 @@ fn signal_to_run(harness: &Harness, signal: Signal) -> Result<Duration, String> 
     run.processes.record();
     kill_process(Pid::from_child(&run.child), signal).map_err(|error| error.to_string())?;
     let code = run.wait();
-    // lango cannot handle SIGKILL; the kernel ends its child processes.
-    let expected = (signal != Signal::KILL).then_some(130);
+    let expected = match signal {
+        Signal::INT => Some(130),
+        Signal::TERM => Some(143),
+        // lango cannot handle SIGKILL; the kernel ends its child processes.
+        _ => None,
+    };
     if code != expected {
         return Err(format!("exit code {code:?}"));
     }

@@ -154,6 +154,10 @@ pub fn totals(report: &TurnReport, model: &str, elapsed: Duration, demo_note: De
         (OfflineModel::NAME, DemoNote::Omitted) => "0 tokens".to_owned(),
         _ => tokens_and_cost(report),
     };
+    let time = format!("{:.1} s", elapsed.as_secs_f64());
+    if report.model_calls == 0 && report.outcome == Outcome::Cancelled {
+        return format!("{model} · {time}");
+    }
     let mut parts = vec![
         model.to_owned(),
         count(report.model_calls.into(), "model call"),
@@ -164,7 +168,7 @@ pub fn totals(report: &TurnReport, model: &str, elapsed: Duration, demo_note: De
     if report.tool_calls > 0 {
         parts.push(count(report.tool_calls.into(), "tool call"));
     }
-    parts.extend([format!("{:.1} s", elapsed.as_secs_f64()), tokens]);
+    parts.extend([time, tokens]);
     parts.join(" · ")
 }
 
@@ -175,13 +179,18 @@ fn tokens_and_cost(report: &TurnReport) -> String {
         cached => format!(" ({cached} cached)"),
     };
     let cost = match report.cost_micros {
-        // Failed and stopped calls are not counted, because their cost is unknown.
+        // Failed calls are not counted, because their cost is unknown.
         Some(0) => String::new(),
         Some(micros) => format!(" · ${:.4}", micros as f64 / 1e6),
         None => " · cost unknown".to_owned(),
     };
+    // The tokens of a stopped reply are estimated.
+    let about = match report.outcome {
+        Outcome::Cancelled if usage.total() > 0 => "about ",
+        _ => "",
+    };
     format!(
-        "{} in{cached}, {} out{cost}",
+        "{about}{} in{cached}, {} out{cost}",
         count(usage.input_tokens, "token"),
         usage.output_tokens
     )

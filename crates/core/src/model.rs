@@ -228,6 +228,8 @@ pub enum StopReason {
         /// The provider's explanation, one sentence without a full stop.
         detail: Text,
     },
+    /// The user stopped the turn during the reply.
+    Cancelled,
 }
 
 impl StopReason {

@@ -46,4 +46,6 @@ pub use tree::{
     Agent, OwnedTool, ProjectInstructions, RemoteCard, SkippedAgent, Tree, TreeError, TreeMode,
     TreeSettings,
 };
-pub use turn::{ModelStep, RemoteStep, ToolStep, Turn, TurnInput, TurnStart, TurnStep};
+pub use turn::{
+    ModelStep, PartialReply, RemoteStep, ToolStep, Turn, TurnInput, TurnStart, TurnStep,
+};

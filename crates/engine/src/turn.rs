@@ -46,7 +46,7 @@ pub(crate) use request_size::{RequestSpace, message_bytes, tokens, without_files
 use state::State;
 use std::sync::Arc;
 pub(crate) use steps::StepKey;
-pub use steps::{ModelStep, RemoteStep, ToolStep, TurnInput, TurnStep};
+pub use steps::{ModelStep, PartialReply, RemoteStep, ToolStep, TurnInput, TurnStep};
 
 /// One user input and everything up to its answer, without I/O.
 pub struct Turn {
@@ -160,7 +160,7 @@ impl Turn {
                 result,
                 attachments,
             } => self.remote_returned(&step, result, attachments),
-            TurnInput::Cancelled => self.cancel(),
+            TurnInput::Cancelled { partial } => self.cancel(partial),
             TurnInput::TimeSpent => self.time_spent(),
             TurnInput::Interrupted => self.interrupt(),
             TurnInput::Resumed => self.resume(),

@@ -93,25 +93,19 @@ impl StreamedAnswer {
         self.complete()
     }
 
-    /// Leaves what was written so far on the screen, because the turn was stopped.
-    pub(super) fn stop(&mut self) -> io::Result<()> {
-        if self.written.is_empty() || self.is_withdrawn {
-            return self.interrupt();
-        }
-        self.complete()?;
-        screen::write_line("  (stopped here)")
-    }
-
-    /// Completes the output: a draft that equals the answer is finished; otherwise the draft is withdrawn and the
-    /// answer is shown.
+    /// Completes the output: if the answer starts with the draft, the rest is shown; otherwise the draft is withdrawn
+    /// and the answer is shown.
     pub(super) fn finish(&mut self, answer: Option<&str>) -> io::Result<()> {
-        match answer {
-            Some(answer) if answer == self.written => {}
-            Some(answer) => {
+        let Some(answer) = answer else {
+            return self.interrupt();
+        };
+        match answer.strip_prefix(&self.written) {
+            Some("") => {}
+            Some(rest) if !self.is_withdrawn => self.push(rest)?,
+            _ => {
                 self.interrupt()?;
                 self.push(answer)?;
             }
-            None => return self.interrupt(),
         }
         self.complete()
     }

@@ -186,10 +186,8 @@ impl<'a> TurnScreen<'a> {
             (ActivityDetail::Calls, _) => 0,
         };
         for line in lines.into_iter().take(shown) {
-            match &mut self.answer {
-                Some(answer) if self.is_stopping => answer.stop()?,
-                Some(answer) => answer.interrupt()?,
-                None => {}
+            if let Some(answer) = &mut self.answer {
+                answer.interrupt()?;
             }
             self.print_line(&line)?;
         }
@@ -394,14 +392,11 @@ impl<'a> TurnScreen<'a> {
         Region::print(self.display.progress, &format!("{text}\n"))
     }
 
-    /// Ends the display: completes the streamed answer, or leaves what a stopped turn has written, and removes the live
-    /// part. Returns whether the answer is on the screen.
+    /// Ends the display: completes the streamed answer and removes the live part. Returns whether the answer is on the
+    /// screen.
     pub(super) fn finish(&mut self, answer: Option<&str>) -> io::Result<bool> {
         let is_shown = match (&mut self.answer, answer) {
             (Some(streamed), _) => {
-                if self.is_stopping {
-                    streamed.stop()?;
-                }
                 streamed.finish(answer)?;
                 answer.is_some()
             }

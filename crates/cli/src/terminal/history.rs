@@ -53,11 +53,16 @@ impl History {
         self.save()
     }
 
-    /// Returns the entry before the one that is shown. `current` is what the user was writing.
+    /// Returns the entry before the one that is shown. `current` is what the user was writing; if it is the newest
+    /// entry, because that was returned to the input, the one before it follows.
     pub fn older(&mut self, current: &str) -> Option<&str> {
         let (position, written) = match self.browsing.take() {
             Some((position, written)) => (position.saturating_sub(1), written),
-            None => (self.entries.len().checked_sub(1)?, current.to_owned()),
+            None => {
+                let is_shown = self.entries.last().is_some_and(|last| last == current);
+                let newest = self.entries.len().checked_sub(1)?;
+                (newest.saturating_sub(is_shown.into()), current.to_owned())
+            }
         };
         self.browsing = Some((position, written));
         self.entries.get(position).map(String::as_str)
@@ -146,6 +151,7 @@ mod tests {
         assert_eq!(history.newer().as_deref(), Some("two\nlines \\n"));
         assert_eq!(history.newer().as_deref(), Some("draft"));
         assert_eq!(history.newer(), None);
+        assert_eq!(history.older("two\nlines \\n"), Some("one"));
     }
 
     #[test]

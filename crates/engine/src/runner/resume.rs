@@ -99,7 +99,7 @@ impl Conversation {
             return Err(RunnerError::NothingPending);
         }
         self.continue_turn(
-            Some(TurnInput::Cancelled),
+            Some(TurnInput::Cancelled { partial: None }),
             TurnContext::new(&lease, &cancel, updates),
         )
         .await
@@ -172,7 +172,7 @@ impl Conversation {
             return Err(RunnerError::NothingPending);
         }
         self.continue_turn(
-            Some(TurnInput::Cancelled),
+            Some(TurnInput::Cancelled { partial: None }),
             TurnContext::new(&lease, &cancel, updates),
         )
         .await
@@ -246,7 +246,7 @@ impl Conversation {
         let (mut turn, folder) = self.replay(first_seq).await?;
         let mut cancelled_tasks = None;
         let before = match &input {
-            Some(TurnInput::Cancelled | TurnInput::Expired) => {
+            Some(TurnInput::Cancelled { .. } | TurnInput::Expired) => {
                 cancelled_tasks = Some(remote::RemoteTasks::of(&turn));
                 Vec::new()
             }

@@ -11,7 +11,7 @@ mod progress;
 
 use super::TurnUpdate;
 use futures_util::Stream;
-use lango_core::{EventBatch, EventBody, FrameId};
+use lango_core::{AgentName, Event, EventBatch, EventBody, FrameId};
 use progress::StepProgress;
 pub(crate) use progress::end_of_output;
 use std::collections::VecDeque;
@@ -23,12 +23,28 @@ use tokio::sync::Notify;
 /// Creates a channel for the updates of a turn. Without a reader, drop the receiver.
 pub fn turn_updates() -> (UpdateSender, UpdateReceiver) {
     let channel = Arc::new(Channel::default());
-    (UpdateSender(Arc::clone(&channel)), UpdateReceiver(channel))
+    let sender = UpdateSender {
+        channel: Arc::clone(&channel),
+        draft: Mutex::default(),
+    };
+    (sender, UpdateReceiver(channel))
 }
 
 /// The sending half, which a turn borrows. Dropping it ends the stream of updates.
 #[derive(Debug)]
-pub struct UpdateSender(Arc<Channel>);
+pub struct UpdateSender {
+    channel: Arc<Channel>,
+    /// The draft that was sent and neither withdrawn nor stored.
+    draft: Mutex<Option<ShownDraft>>,
+}
+
+/// The beginning of an answer, as the user sees it while the model writes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ShownDraft {
+    pub frame: FrameId,
+    pub author: AgentName,
+    pub text: String,
+}
 
 /// The receiving half. Dropping it discards all updates, and the turn continues.
 #[derive(Debug)]
@@ -60,31 +76,68 @@ struct Queue {
 impl UpdateSender {
     /// Sends an update. Does nothing if the receiver is gone.
     pub fn send(&self, update: TurnUpdate) {
-        self.0.change(|queue| queue.push(update));
+        self.keep_draft(&update);
+        self.channel.change(|queue| queue.push(update));
+    }
+
+    /// Returns the draft that the user sees now.
+    pub(crate) fn draft(&self) -> Option<ShownDraft> {
+        self.lock_draft().clone()
+    }
+
+    fn keep_draft(&self, update: &TurnUpdate) {
+        match update {
+            TurnUpdate::Draft {
+                frame,
+                author,
+                text,
+            } => match &mut *self.lock_draft() {
+                Some(draft) if draft.frame == *frame => draft.text.push_str(text),
+                draft => {
+                    *draft = Some(ShownDraft {
+                        frame: frame.clone(),
+                        author: author.clone(),
+                        text: text.clone(),
+                    });
+                }
+            },
+            TurnUpdate::DraftWithdrawn => *self.lock_draft() = None,
+            TurnUpdate::Stored(batch) => {
+                let mut draft = self.lock_draft();
+                let is_reply =
+                    |draft: &mut ShownDraft| batch.iter().any(|event| ends_draft(event, draft));
+                draft.take_if(is_reply);
+            }
+            _ => {}
+        }
+    }
+
+    fn lock_draft(&self) -> MutexGuard<'_, Option<ShownDraft>> {
+        self.draft.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Sends that the model call of a frame produced more output.
     pub(crate) fn send_model_progress(&self, frame: &FrameId, bytes: usize) {
         if bytes > 0 {
-            self.0
+            self.channel
                 .change(|queue| queue.progress.add_bytes(frame, bytes));
         }
     }
 
     /// Whether someone may still read the updates.
     pub(crate) fn has_receiver(&self) -> bool {
-        !self.0.lock().is_receiver_gone
+        !self.channel.lock().is_receiver_gone
     }
 
     /// Returns a view of the updates that were not read yet.
     pub fn backlog(&self) -> UpdateBacklog {
-        UpdateBacklog(Arc::clone(&self.0))
+        UpdateBacklog(Arc::clone(&self.channel))
     }
 }
 
 impl Drop for UpdateSender {
     fn drop(&mut self) {
-        let mut queue = self.0.lock();
+        let mut queue = self.channel.lock();
         queue.is_sender_gone = true;
         let reader = queue.reader.take();
         drop(queue);
@@ -251,7 +304,7 @@ impl Queue {
         }
     }
 
-    fn unread_retry_of(&mut self, of: &lango_core::AgentName) -> Option<&mut String> {
+    fn unread_retry_of(&mut self, of: &AgentName) -> Option<&mut String> {
         let retries = self.unread.iter_mut().rev();
         let mut retries = retries.map_while(|update| match update {
             TurnUpdate::Retrying { agent, reason } => Some((agent, reason)),
@@ -280,6 +333,15 @@ impl Queue {
 fn ends_turn(batch: &EventBatch) -> bool {
     let last = batch.last().map(|event| &event.body);
     matches!(last, Some(EventBody::TurnFinished { .. }))
+}
+
+/// Whether this event holds the reply whose beginning is the draft.
+fn ends_draft(event: &Event, draft: &ShownDraft) -> bool {
+    let is_reply = matches!(
+        event.body,
+        EventBody::AgentMessage { .. } | EventBody::RemoteReturned { .. }
+    );
+    is_reply && event.frame == draft.frame
 }
 
 #[cfg(test)]

@@ -3,8 +3,11 @@
 
 use super::Turn;
 use super::frame::FrameEnd;
+use super::request_size;
+use super::steps::PartialReply;
 use lango_core::{
-    AnswerSource, CallStatus, EventBody, FrameId, Limit, Outcome, Text, Trust, TurnFault, Usage,
+    AnswerSource, CallStatus, EventBody, FrameId, Limit, Outcome, StopReason, Text, Trust,
+    TurnFault, Usage,
 };
 use std::fmt::Write;
 
@@ -84,7 +87,11 @@ impl Turn {
         self.limited(Limit::Time);
     }
 
-    pub(super) fn cancel(&mut self) {
+    /// Ends a turn because the user stopped it. What the user has seen of the answer becomes the answer, so that the
+    /// next message can refer to it.
+    pub(super) fn cancel(&mut self, partial: Option<PartialReply>) {
+        let partial = partial.filter(|partial| !partial.text.trim().is_empty());
+        let partial = partial.and_then(|partial| self.store_partial(partial));
         self.stop_calls("stopped by the user");
         self.correct(
             &FrameId::root(),
@@ -92,8 +99,62 @@ impl Turn {
             None,
             "stopped by the user".to_owned(),
         );
-        let answer = self.store_effects_notice("The request was stopped before it was answered.");
+        let answer = partial.or_else(|| {
+            self.store_effects_notice("The request was stopped before it was answered.")
+        });
         self.finish(Outcome::Cancelled, answer);
+    }
+
+    /// Stores the beginning of a reply as the answer, with a list of what was done before. Returns `None` if its agent
+    /// is not replying.
+    fn store_partial(&mut self, partial: PartialReply) -> Option<u64> {
+        let PartialReply {
+            frame: id,
+            agent,
+            model,
+            text,
+        } = partial;
+        let frame = self.state.frame(&id)?;
+        let is_replying = frame.is_open() && (frame.is_remote || frame.awaits_model());
+        if !is_replying {
+            return None;
+        }
+        // The provider reports the usage at the end of a reply, so it is estimated.
+        let usage = Usage {
+            input_tokens: self.estimated_tokens(frame, self.state.events),
+            output_tokens: request_size::tokens(text.len()),
+            ..Usage::default()
+        };
+        let effects = self
+            .state
+            .effects
+            .describe()
+            .map(|done| format!("\n\n{done}"));
+        let effects = effects.unwrap_or_default();
+        let text =
+            format!("{text}\n\n[the answer was cut off here: the user stopped it]{effects}").into();
+        let body = if frame.is_remote {
+            EventBody::RemoteReturned {
+                status: CallStatus::Unknown,
+                output: text,
+                is_final: true,
+                thread: None,
+                attachments: Vec::new(),
+            }
+        } else {
+            EventBody::AgentMessage {
+                text,
+                calls: Vec::new(),
+                is_final: true,
+                model: Some(model),
+                usage,
+                cost_micros: (self.state.setup.price_of(&agent)).map(|price| price.cost(&usage)),
+                opaque: None,
+                stop: StopReason::Cancelled,
+                trust: self.trust_of_reply(&id, &agent),
+            }
+        };
+        Some(self.emit(id, agent, body))
     }
 
     pub(super) fn interrupt(&mut self) {
@@ -196,7 +257,7 @@ impl Turn {
             cost_micros: Some(0),
             opaque: None,
             trust: self.state.trust_of_all(),
-            stop: lango_core::StopReason::Finished,
+            stop: StopReason::Finished,
         };
         self.emit_as_root(FrameId::root(), body)
     }

@@ -67,6 +67,16 @@ pub enum StepKey {
     Call(CallId),
 }
 
+/// The beginning of a reply that was stopped before its end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PartialReply {
+    pub frame: FrameId,
+    pub agent: AgentName,
+    /// The model of the agent.
+    pub model: Text,
+    pub text: String,
+}
+
 /// The result of a step, or an external event.
 #[derive(Debug)]
 pub enum TurnInput {
@@ -109,7 +119,10 @@ pub enum TurnInput {
         attachments: Vec<Attachment>,
     },
     /// The user cancelled the turn.
-    Cancelled,
+    Cancelled {
+        /// The beginning of the answer, if the user saw one.
+        partial: Option<PartialReply>,
+    },
     /// The time limit of the turn passed.
     TimeSpent,
     /// A later process found the turn unfinished and closes it.

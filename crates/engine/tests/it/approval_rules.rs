@@ -140,7 +140,7 @@ fn waiting_for_an_approval_is_not_active_time() {
     );
     driven
         .turn
-        .accept(TurnInput::Cancelled, Timestamp(9_000_500));
+        .accept(TurnInput::Cancelled { partial: None }, Timestamp(9_000_500));
     assert_eq!(driven.turn.active_ms(), 1_500);
 }
 

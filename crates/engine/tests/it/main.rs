@@ -43,6 +43,7 @@ mod runner;
 mod schema_laws;
 mod sites;
 mod stop_reasons;
+mod stopped_answer;
 mod storing;
 mod structured;
 mod support;

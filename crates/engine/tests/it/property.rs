@@ -12,10 +12,11 @@ use crate::schema_laws::{array_schema, check_answer};
 use crate::support::{SHAPES, Shape, check_request, function_names, model_fault, start, tree_with};
 use lango_core::{
     AgentModel, AgentName, CallId, CallStatus, Event, EventBody, Limits, ModelRequest, Outcome,
-    Price, RemoteAnswer, RemoteError, RemoteThread, Text, Timestamp, Trust, TurnSettings,
+    Price, RemoteAnswer, RemoteError, RemoteThread, StopReason, Text, Timestamp, Trust,
+    TurnSettings,
 };
 use lango_engine::{
-    ApprovalRules, ModeSwitch, Tree, TreeMode, Turn, TurnInput, TurnStart, TurnStep,
+    ApprovalRules, ModeSwitch, PartialReply, Tree, TreeMode, Turn, TurnInput, TurnStart, TurnStep,
 };
 use lango_testkit::model::failure;
 use proptest::prelude::*;
@@ -156,7 +157,7 @@ fn run_turn(tree: &Arc<Tree>, choices: &mut Choices<'_>) -> Result<CompletedTurn
     }
     modes.note(&events, permissions.mode.get());
     prop_assert!(turn.ready().is_empty());
-    let after_the_end = turn.accept(TurnInput::Cancelled, Timestamp(3));
+    let after_the_end = turn.accept(TurnInput::Cancelled { partial: None }, Timestamp(3));
     prop_assert!(after_the_end.is_empty());
     Ok(CompletedTurn {
         events,
@@ -167,9 +168,27 @@ fn run_turn(tree: &Arc<Tree>, choices: &mut Choices<'_>) -> Result<CompletedTurn
     })
 }
 
+/// Returns the beginning of the reply for which a step waits.
+fn partial_reply(step: &TurnStep) -> Option<PartialReply> {
+    let (frame, agent) = match step {
+        TurnStep::CallModel(step) => (&step.frame, &step.agent),
+        TurnStep::CallRemote(step) => (&step.frame, &step.agent),
+        TurnStep::CallTool(_) => return None,
+    };
+    Some(PartialReply {
+        frame: frame.clone(),
+        agent: agent.clone(),
+        model: "test/scripted".into(),
+        text: "The beginning".to_owned(),
+    })
+}
+
 fn result_of(one: RunningStep, choices: &mut Choices<'_>) -> TurnInput {
     match choices.next(60) {
-        57 => return TurnInput::Cancelled,
+        57 => {
+            let partial = partial_reply(&one.step);
+            return TurnInput::Cancelled { partial };
+        }
         58 => return TurnInput::TimeSpent,
         59 => return TurnInput::Interrupted,
         _ => {}
@@ -347,7 +366,16 @@ fn check_end(
     prop_assert!(tree.mode == TreeMode::Multi || *rounds == 0);
     let is_zero = limits.tokens == Some(0) || limits.cost_micros == Some(0);
     prop_assert!(!is_zero || *model_calls == 0, "zero means zero");
-    prop_assert_eq!(usage.input_tokens, 7 * u64::from(*model_calls));
+    let stopped = events.iter().find_map(|event| match &event.body {
+        EventBody::AgentMessage {
+            usage,
+            stop: StopReason::Cancelled,
+            ..
+        } => Some(usage.input_tokens),
+        _ => None,
+    });
+    let complete = u64::from(*model_calls) - u64::from(stopped.is_some());
+    prop_assert_eq!(usage.input_tokens, 7 * complete + stopped.unwrap_or(0));
     let called = events
         .iter()
         .filter(|event| matches!(event.body, EventBody::ToolCalled { .. }))

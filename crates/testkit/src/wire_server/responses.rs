@@ -56,6 +56,7 @@ fn response(reply: &ModelReply, items: &[Value], number: usize) -> Value {
         StopReason::Finished => ("completed", None),
         StopReason::OutputLimit => ("incomplete", Some("max_output_tokens")),
         StopReason::Filtered { .. } => ("incomplete", Some("content_filter")),
+        StopReason::Cancelled => ("cancelled", None),
     };
     json!({
         "id": format!("resp_{number}"), "object": "response", "created_at": 1, "model": "m",

@@ -35,17 +35,54 @@ fn a_message_that_is_sent_during_a_turn_waits_and_runs_afterwards() {
 }
 
 #[test]
-fn what_was_written_before_a_stop_stays_on_the_screen() {
+fn what_was_written_before_a_stop_stays_on_the_screen_and_the_next_turn_knows_it() {
     let answer = words(400);
-    let provider = Provider::new(vec![ScriptedAnswer::from(say(&answer)).paced(TOKEN)]);
+    let provider = Provider::new(vec![
+        ScriptedAnswer::from(say(&answer)).paced(TOKEN),
+        ScriptedAnswer::from(say("It goes on.")),
+    ]);
     let lango = Lango::new();
     let terminal = Tmux::chat(&lango, WIDE, provider.server.url());
     terminal.say("write");
     terminal.wait_for("w60 ");
     terminal.press(&["Escape"]);
-    let screen = terminal.wait_for("(stopped here)");
-    assert!(screen.contains("w60 "), "{screen}");
+    terminal.wait_for("[the answer was cut off here: the user stopped it]");
+    let screen = terminal.wait_for("about ");
+    assert_eq!(screen.matches("w60 ").count(), 1, "{screen}");
     assert!(!screen.contains("withdrawn"), "{screen}");
+    terminal.say("go on");
+    terminal.wait_for("It goes on.");
+    let request = provider.server.requests()[1].body.to_string();
+    assert!(request.contains("w60 "), "{request}");
+    assert!(request.contains("the user stopped it"), "{request}");
+    assert!(!request.contains("w399"), "{request}");
+}
+
+#[test]
+fn a_stopped_turn_returns_several_queued_messages_one_at_a_time() {
+    let provider = Provider::new(vec![
+        ScriptedAnswer::from(Fault::SilentBeforeHead),
+        ScriptedAnswer::from(say("It goes on.")),
+    ]);
+    let lango = Lango::new();
+    let terminal = Tmux::chat(&lango, WIDE, provider.server.url());
+    terminal.say("first");
+    terminal.wait_until("a running turn", |screen| !spinner_rows(screen).is_empty());
+    terminal.say("second");
+    terminal.say("third");
+    terminal.wait_for("queued: third");
+    terminal.press(&["Escape"]);
+    let screen = terminal.wait_for("2 queued messages were not sent; ↑ shows them");
+    assert!(screen.contains("> third"), "{screen}");
+    assert!(!screen.contains("second"), "{screen}");
+    terminal.press(&["Up"]);
+    terminal.wait_for("> second");
+    terminal.press(&["Enter"]);
+    terminal.wait_for("It goes on.");
+    let requests = provider.server.requests();
+    let request = requests.last().unwrap().body.to_string();
+    assert!(request.contains("second"), "{request}");
+    assert!(!request.contains("third"), "{request}");
 }
 
 #[test]

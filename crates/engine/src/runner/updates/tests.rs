@@ -210,7 +210,7 @@ async fn a_long_stream_that_nobody_reads_neither_blocks_nor_grows_the_queue() {
     for _ in 0..100_000 {
         sender.send(draft("word "));
     }
-    assert_eq!(sender.0.lock().unread.len(), 1);
+    assert_eq!(sender.channel.lock().unread.len(), 1);
     let Some(TurnUpdate::Draft { text, .. }) = receiver.recv().await else {
         panic!("the draft is there");
     };
@@ -253,7 +253,7 @@ fn without_a_receiver_nothing_is_queued() {
     sender.send(draft("a"));
     drop(receiver);
     sender.send(called(1));
-    assert!(sender.0.lock().unread.is_empty());
+    assert!(sender.channel.lock().unread.is_empty());
 }
 
 #[tokio::test]
@@ -376,7 +376,7 @@ fn progress_that_nobody_reads_does_not_grow_the_queue() {
         );
         sender.send(called(seq));
     }
-    let queue = sender.0.lock();
+    let queue = sender.channel.lock();
     assert_eq!(queue.progress.len(), 2);
     // Each event separates two pieces of the draft.
     assert_eq!(queue.unread.len(), 4_000);

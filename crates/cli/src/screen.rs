@@ -22,7 +22,8 @@ use lango_models::OfflineModel;
 pub use markdown_transcript::{MarkdownTranscript, fence};
 pub use recap::recap;
 pub use request::{
-    RequestDetail, allowing_rule, colour_request, escape_invisible, request, subject_line,
+    PREVIEW_ROWS, RequestDetail, allowing_rule, colour_request, escape_invisible, request,
+    subject_line,
 };
 use std::borrow::Cow;
 use std::io::{ErrorKind, IsTerminal};

@@ -23,7 +23,7 @@ pub use keys::{Key, KeyReader, suspend_process};
 pub use lines::{LineReader, LineSource};
 pub use pager::page;
 pub use palette::{Colour, Palette};
-pub use picker::{PickRow, pick};
+pub use picker::{PickDetail, pick};
 pub use region::{LiveFrame, Output, Region};
 pub use text::{fit, wrap, wrap_lines, wrap_prefixed};
 

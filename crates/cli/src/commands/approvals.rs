@@ -313,7 +313,7 @@ async fn answer_and_resume(
             .runner()
             .preview(waiting, PreviewLength::Full)
             .await;
-        let shown = RequestDetail::Preview(preview.as_deref());
+        let shown = RequestDetail::Preview(preview.as_deref(), screen::PREVIEW_ROWS);
         screen::say(&request(waiting, shown, 0, screen::columns()));
     }
     let approval_mode = match ApprovalMode::detect() {

@@ -10,6 +10,7 @@ use lango_core::text::sanitize;
 use lango_engine::ModeSwitch;
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
+use unicode_width::UnicodeWidthStr;
 
 /// The most rows of the message that are shown, and the most messages that can wait.
 const MAX_INPUT_ROWS: usize = 8;
@@ -47,8 +48,7 @@ pub(super) struct ChatInput {
     pub(super) attachments: Vec<PathBuf>,
     folder: PathBuf,
     modes: ModeSwitch,
-    /// What the status line says besides the mode.
-    pub(super) status: String,
+    pub(super) status: ChatStatus,
     /// A notice below the input, until the next key.
     notice: Option<String>,
 }
@@ -80,7 +80,7 @@ impl ChatInput {
             attachments: Vec::new(),
             folder: folder.to_owned(),
             modes,
-            status: String::new(),
+            status: ChatStatus::default(),
             notice: None,
         }
     }
@@ -349,7 +349,7 @@ impl ChatInput {
     pub(super) fn push_status(&self, frame: &mut LiveFrame, columns: usize, palette: &Palette) {
         let status = match &self.notice {
             Some(notice) => notice.clone(),
-            None => format!("{} · {}", mode_text(self.modes.get()), self.status),
+            None => self.status.line(mode_text(self.modes.get()), columns),
         };
         frame.rows.push(palette.dim(&fit(&status, columns)));
     }
@@ -399,6 +399,34 @@ fn next_mode(mode: PermissionMode) -> PermissionMode {
         PermissionMode::AcceptEdits => PermissionMode::ReadOnly,
         PermissionMode::ReadOnly => PermissionMode::Plan,
         PermissionMode::Plan => PermissionMode::Ask,
+    }
+}
+
+/// What the status line says besides the mode.
+#[derive(Debug, Default)]
+pub(super) struct ChatStatus {
+    pub(super) model: String,
+    pub(super) folder: String,
+    pub(super) session: String,
+}
+
+impl ChatStatus {
+    /// Returns the status line. What does not fit is left out, the least important part first.
+    fn line(&self, mode: &str, columns: usize) -> String {
+        let Self {
+            model,
+            folder,
+            session,
+        } = self;
+        let lines: [&[&str]; 4] = [
+            &[mode, model, folder, session, "/help"],
+            &[mode, model, folder, "/help"],
+            &[mode, model, "/help"],
+            &[mode, "/help"],
+        ];
+        let mut lines = lines.iter().map(|parts| parts.join(" · "));
+        let fits = |line: &String| line.width() <= columns;
+        lines.find(fits).unwrap_or_else(|| mode.to_owned())
     }
 }
 

@@ -5,18 +5,22 @@ use super::confirm::{ask, has_terminal};
 use crate::args::ResumeArguments;
 use crate::exit::Exit;
 use crate::screen::{self, age, one_line, recap};
-use crate::terminal::{KeyReader, Output, Palette, PickRow, ScreenMode, pick};
+use crate::terminal::{KeyReader, Output, Palette, PickDetail, ScreenMode, pick};
 use lango::app::sessions::Sessions;
-use lango::app::{App, Failure, FailureKind, Persistence};
-use lango_core::{Clock, PermissionMode, SessionId, SessionQuery, SessionSummary, StoreError};
+use lango::app::{App, Failure, Persistence};
+use lango_core::text::sanitize;
+use lango_core::{
+    Clock, EventRange, PermissionMode, SessionId, SessionQuery, SessionStatus, SessionSummary,
+    StoreError,
+};
 use lango_engine::SystemClock;
 use lango_markdown::Style;
 
-/// How many sessions there are to choose from.
-const MAX_OFFERED: usize = 15;
+/// How many sessions there are to choose from with the arrow keys.
+const MAX_PICKED: usize = 500;
 
-/// How many lines of the last exchange the picker shows.
-const PICK_DETAIL_LINES: usize = 6;
+/// How many sessions there are to choose from by number.
+const MAX_NUMBERED: usize = 15;
 
 /// How many exchanges a resumed chat shows.
 const RECAP_TURNS: usize = 3;
@@ -32,7 +36,13 @@ pub(super) async fn resume(
     let sessions = app.sessions_for_reading().await?;
     let id = match arguments.id {
         Some(id) => app.find_session(&sessions, &id).await?,
-        None => choose_session(&app, &sessions).await?,
+        None => match choose_session(&app, &sessions).await? {
+            Some(id) => id,
+            None => {
+                screen::say("no session was chosen");
+                return Ok(Exit::Interrupted);
+            }
+        },
     };
     chat::resume(&mut app, sessions, id).await
 }
@@ -53,17 +63,15 @@ pub(super) async fn last_session_here(
         })
 }
 
-/// Asks which of the last sessions to resume: those of this folder first, then the others.
-async fn choose_session(app: &App, sessions: &Sessions) -> Result<SessionId, Failure> {
-    let left =
-        || Failure::new(FailureKind::Interrupted, "no session was chosen").next("lango resume ID");
+/// Asks which of the last sessions to resume: those of this folder first, then the others. Returns `None` if the user
+/// leaves.
+async fn choose_session(app: &App, sessions: &Sessions) -> Result<Option<SessionId>, Failure> {
     match ScreenMode::detect(app.loaded.settings.ui.plain, Output::Stderr) {
         ScreenMode::Live => {
             let mut keys = KeyReader::open()?;
-            let picked = pick_session(app, sessions, &mut keys, &Palette::for_terminal()).await?;
-            picked.ok_or_else(left)
+            pick_session(app, sessions, &mut keys, &Palette::for_terminal()).await
         }
-        ScreenMode::Plain => ask_for_session(app, sessions).await?.ok_or_else(left),
+        ScreenMode::Plain => ask_for_session(app, sessions).await,
     }
 }
 
@@ -74,23 +82,33 @@ pub(super) async fn pick_session(
     keys: &mut KeyReader,
     palette: &Palette,
 ) -> Result<Option<SessionId>, Failure> {
-    let (offered, lines) = offers(app, sessions).await?;
-    let mut rows = Vec::new();
-    for (session, text) in offered.iter().zip(lines) {
-        let detail = recap_lines(sessions, &session.id, 1, Style::Source).await?;
-        let detail = detail.into_iter().filter(|line| !line.is_empty());
-        rows.push(PickRow {
-            text,
-            detail: detail.take(PICK_DETAIL_LINES).collect(),
-        });
-    }
-    let picked = pick(keys, "continue which session?", &rows, palette).await?;
+    let (offered, lines) = offers(app, sessions, MAX_PICKED).await?;
+    let details = LastExchange {
+        sessions,
+        offered: &offered,
+    };
+    let picked = pick(keys, "continue which session?", &lines, details, palette).await?;
     Ok(picked.map(|position| offered[position].id.clone()))
+}
+
+/// Describes an offered session by its last exchange.
+struct LastExchange<'a> {
+    sessions: &'a Sessions,
+    offered: &'a [SessionSummary],
+}
+
+impl PickDetail for LastExchange<'_> {
+    async fn detail(&mut self, position: usize) -> Vec<String> {
+        let session = &self.offered[position].id;
+        let lines = recap_lines(self.sessions, session, 1, Style::Plain).await;
+        let lines = lines.unwrap_or_else(|failure| vec![sanitize(&failure.to_string()).into()]);
+        lines.into_iter().filter(|line| !line.is_empty()).collect()
+    }
 }
 
 /// Asks for the number of a session. Returns `None` if the user leaves.
 async fn ask_for_session(app: &App, sessions: &Sessions) -> Result<Option<SessionId>, Failure> {
-    let (offered, lines) = offers(app, sessions).await?;
+    let (offered, lines) = offers(app, sessions, MAX_NUMBERED).await?;
     if !has_terminal() {
         let message = format!(
             "there is no terminal to choose a session; the last ones are\n{}",
@@ -122,8 +140,9 @@ async fn ask_for_session(app: &App, sessions: &Sessions) -> Result<Option<Sessio
 async fn offers(
     app: &App,
     sessions: &Sessions,
+    limit: usize,
 ) -> Result<(Vec<SessionSummary>, Vec<String>), Failure> {
-    let offered = offered_sessions(app, sessions).await?;
+    let offered = offered_sessions(app, sessions, limit).await?;
     if offered.is_empty() {
         return Err(Failure::usage("there are no sessions yet").next("start one with `lango`"));
     }
@@ -134,9 +153,10 @@ async fn offers(
 async fn offered_sessions(
     app: &App,
     sessions: &Sessions,
+    limit: usize,
 ) -> Result<Vec<SessionSummary>, StoreError> {
-    let mut offered = sessions_here(app, sessions, MAX_OFFERED).await?;
-    let all = SessionQuery::recent(MAX_OFFERED);
+    let mut offered = sessions_here(app, sessions, limit).await?;
+    let all = SessionQuery::recent(limit);
     let all = sessions.catalog.list(&app.user(), all).await?;
     let others = all.into_iter().filter(|other| {
         let mut known = offered.iter();
@@ -144,7 +164,7 @@ async fn offered_sessions(
     });
     let others: Vec<SessionSummary> = others.collect();
     offered.extend(others);
-    offered.truncate(MAX_OFFERED);
+    offered.truncate(limit);
     Ok(offered)
 }
 
@@ -169,8 +189,12 @@ fn offer_lines(offered: &[SessionSummary], folder: &str) -> Vec<String> {
             _ => String::new(),
         };
         let turns = screen::count(session.turns, "turn");
+        let question = match session.status {
+            SessionStatus::Waiting => "waits for your answer: ",
+            _ => "",
+        };
         format!(
-            "{:<16}{:>10}  {turns:>9}  {}{place}",
+            "{:<16}{:>10}  {turns:>9}  {question}{}{place}",
             session.id.as_str(),
             age(session.updated, now),
             one_line(&session.title, 60)
@@ -205,6 +229,11 @@ async fn recap_lines(
     let mut events = Vec::new();
     for exchange in &head.exchanges[first..] {
         events.extend(sessions.store.turn_events(session, &exchange.turn).await?);
+    }
+    // The message of an unfinished turn, so that a question of that turn can be understood.
+    if let Some(from) = head.unfinished {
+        let message = EventRange { from, limit: 1 };
+        events.extend(sessions.store.read(session, message).await?);
     }
     Ok(recap(&events, screen::columns(), style))
 }

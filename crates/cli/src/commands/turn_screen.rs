@@ -76,6 +76,8 @@ pub(super) struct TurnScreen<'a> {
     input: Option<&'a mut ChatInput>,
     lines: Option<LineReader>,
     prompt: Option<(QuestionPrompt, oneshot::Sender<Reply>)>,
+    /// The smallest height of the window since the box of the question was printed.
+    lowest_window: usize,
     /// While a prompt of other code uses the terminal, nothing is drawn.
     is_suspended: bool,
     is_dirty: bool,
@@ -135,6 +137,7 @@ impl<'a> TurnScreen<'a> {
             input,
             lines: None,
             prompt: None,
+            lowest_window: 0,
             is_suspended: false,
             is_dirty: true,
             last_drawn: Instant::now() - REDRAW_INTERVAL,
@@ -287,7 +290,8 @@ impl<'a> TurnScreen<'a> {
                     let others = self.activity.rows(spinner, "others go on", columns);
                     frame.rows.extend(others);
                 }
-                let (rows, cursor) = prompt.rows(columns, &self.palette);
+                let others = self.activity.waiting().saturating_sub(1);
+                let (rows, cursor) = prompt.rows(columns, others, &self.palette);
                 let above = frame.rows.len();
                 frame.rows.extend(rows);
                 if cursor.is_some() {
@@ -331,6 +335,7 @@ impl<'a> TurnScreen<'a> {
                     answer.resize(columns());
                 }
                 Region::resize()?;
+                self.show_question_again()?;
                 return Ok(ScreenAction::Continue);
             }
             // The terminal is gone. A question can be answered later; nobody sees the rest of the turn.

@@ -14,14 +14,14 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 /// How much of a call to show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RequestDetail<'a> {
-    /// The tool's preview of its changes, or else the arguments.
-    Preview(Option<&'a str>),
+    /// The beginning of the tool's preview of its changes, or else of the arguments, in at most this many rows.
+    Preview(Option<&'a str>, usize),
     /// The tool's full preview of its changes, and every argument.
     Everything(Option<&'a str>),
 }
 
-/// The rows of a preview that are shown with the question, and the rows of one of its lines.
-const PREVIEW_ROWS: usize = 20;
+/// The most rows of a preview that are shown with the question, and the most rows of one of its lines.
+pub const PREVIEW_ROWS: usize = 20;
 const LINE_ROWS: usize = 4;
 
 /// A longer run of spaces is shown as its length, so that it cannot push what follows out of sight.
@@ -45,26 +45,28 @@ pub fn request(
         escape_invisible(request.agent.as_str()),
         escape_invisible(request.tool.as_str()),
     );
-    let mut text = match request.question {
-        ApprovalQuestion::Permission => format!("┌ {agent} wants to use {tool} · {risk}\n"),
+    let heading = match request.question {
+        ApprovalQuestion::Permission => format!("{agent} wants to use {tool} · {risk}"),
         ApprovalQuestion::UnknownOutcome => {
-            format!("┌ {agent} called {tool}, and its outcome is unknown\n")
+            format!("{agent} called {tool}, and its outcome is unknown")
         }
         ApprovalQuestion::ContinueTurn => {
-            "┌ a turn may have continued in another copy of the database\n".to_owned()
+            "a turn may have continued in another copy of the database".to_owned()
         }
     };
+    let heading = wrap_prefixed(&heading, "┌ ", "│ ", width.saturating_sub(1));
+    let mut text = heading.join("\n") + "\n";
     let content = match shown {
-        RequestDetail::Preview(Some(preview)) => preview.to_owned(),
+        RequestDetail::Preview(Some(preview), _) => preview.to_owned(),
         RequestDetail::Everything(Some(preview)) => {
             let preview = preview.trim_end();
             format!("{preview}\nthe arguments:\n{}", arguments(request))
         }
-        RequestDetail::Preview(None) | RequestDetail::Everything(None) => arguments(request),
+        RequestDetail::Preview(None, _) | RequestDetail::Everything(None) => arguments(request),
     };
     let lines: Vec<&str> = content.trim_end().lines().collect();
     let (max_rows, line_rows) = match shown {
-        RequestDetail::Preview(_) => (PREVIEW_ROWS, LINE_ROWS),
+        RequestDetail::Preview(_, rows) => (rows, LINE_ROWS),
         RequestDetail::Everything(_) => (usize::MAX, usize::MAX),
     };
     let mut rows = 0;

@@ -5,26 +5,31 @@ use super::{Key, KeyReader, LiveFrame, Output, Palette, Region};
 use crate::screen::{columns, rows};
 use std::io;
 
-/// A row of the list.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PickRow {
-    pub text: String,
-    /// Further rows that are shown while this one is selected.
-    pub detail: Vec<String>,
+/// How many rows Page Up and Page Down move.
+const PAGE: usize = 10;
+
+/// The most rows that describe the selected row.
+const MAX_DETAIL_ROWS: usize = 6;
+
+/// Describes the rows of a list.
+pub trait PickDetail {
+    /// Returns what is shown below the list while the row at this position is selected.
+    fn detail(&mut self, position: usize) -> impl Future<Output = Vec<String>>;
 }
 
 /// Lets the user pick a row. Returns its position, or `None` if the user left.
 pub async fn pick(
     keys: &mut KeyReader,
     title: &str,
-    items: &[PickRow],
+    items: &[String],
+    details: impl PickDetail,
     palette: &Palette,
 ) -> io::Result<Option<usize>> {
     let was_open = Region::is_open();
     if !was_open {
         Region::open(Output::Stderr);
     }
-    let picked = choose(keys, title, items, palette).await;
+    let picked = choose(keys, title, items, details, palette).await;
     if was_open {
         Region::draw(&LiveFrame::default())?;
     } else {
@@ -36,14 +41,21 @@ pub async fn pick(
 async fn choose(
     keys: &mut KeyReader,
     title: &str,
-    items: &[PickRow],
+    items: &[String],
+    mut details: impl PickDetail,
     palette: &Palette,
 ) -> io::Result<Option<usize>> {
     let mut list = PickList::new(items);
+    let mut detail = (None, Vec::new());
     loop {
-        Region::draw(&list.frame(title, palette))?;
+        let selected = list.selected_item();
+        if let Some(position) = selected.filter(|_| detail.0 != selected) {
+            detail = (selected, details.detail(position).await);
+        }
+        let shown = if selected.is_some() { &*detail.1 } else { &[] };
+        Region::draw(&list.frame(title, shown, palette))?;
         match keys.next().await {
-            Key::Enter => return Ok(list.selected_item()),
+            Key::Enter if selected.is_some() => return Ok(selected),
             Key::Escape | Key::Ctrl('c' | 'd') | Key::Closed => return Ok(None),
             Key::Resize => Region::resize()?,
             key => list.handle(&key),
@@ -53,13 +65,13 @@ async fn choose(
 
 /// The rows that match what the user typed, and the selected one.
 struct PickList<'a> {
-    items: &'a [PickRow],
+    items: &'a [String],
     typed: String,
     selected: usize,
 }
 
 impl<'a> PickList<'a> {
-    fn new(items: &'a [PickRow]) -> Self {
+    fn new(items: &'a [String]) -> Self {
         Self {
             items,
             typed: String::new(),
@@ -69,7 +81,7 @@ impl<'a> PickList<'a> {
 
     fn matching(&self) -> Vec<usize> {
         let typed = self.typed.to_lowercase();
-        let fits = |item: &PickRow| item.text.to_lowercase().contains(&typed);
+        let fits = |item: &String| item.to_lowercase().contains(&typed);
         (0..self.items.len())
             .filter(|position| fits(&self.items[*position]))
             .collect()
@@ -96,20 +108,24 @@ impl<'a> PickList<'a> {
                 self.typed.pop();
                 self.selected = 0;
             }
+            Key::Ctrl('u' | 'w') => {
+                self.typed.clear();
+                self.selected = 0;
+            }
+            Key::PageUp => self.selected = self.selected.saturating_sub(PAGE),
+            Key::PageDown => self.selected = (self.selected + PAGE).min(last),
             _ => {}
         }
     }
 
-    fn frame(&self, title: &str, palette: &Palette) -> LiveFrame {
+    fn frame(&self, title: &str, detail: &[String], palette: &Palette) -> LiveFrame {
         let columns = columns();
         let matching = self.matching();
-        let detail_rows = self.items.iter().map(|item| item.detail.len()).max();
-        let detail_rows = detail_rows.unwrap_or(0);
-        let list_rows = rows().saturating_sub(4 + detail_rows).max(3);
+        let list_rows = rows().saturating_sub(5 + MAX_DETAIL_ROWS).max(3);
         let first = (self.selected + 1).saturating_sub(list_rows);
         let mut shown = vec![format!("{title}  {}", self.typed)];
         for (row, position) in matching.iter().enumerate().skip(first).take(list_rows) {
-            let text = fit(&self.items[*position].text, columns.saturating_sub(2));
+            let text = fit(&self.items[*position], columns.saturating_sub(2));
             shown.push(if row == self.selected {
                 format!("{} {}", palette.bold("❯"), palette.bold(&text))
             } else {
@@ -119,10 +135,12 @@ impl<'a> PickList<'a> {
         if matching.is_empty() {
             shown.push(palette.dim("  no match"));
         }
-        if let Some(position) = self.selected_item() {
-            let detail = self.items[position].detail.iter();
-            shown.extend(detail.map(|line| palette.dim(&format!("    {line}"))));
+        let hidden = matching.len().saturating_sub(first + list_rows);
+        if hidden > 0 {
+            shown.push(palette.dim(&format!("  … {hidden} more below")));
         }
+        let detail = detail.iter().take(MAX_DETAIL_ROWS);
+        shown.extend(detail.map(|line| palette.dim(&format!("    {line}"))));
         shown.push(palette.dim("  ↑ ↓ select · type to filter · enter opens · esc leaves"));
         let column = title.chars().count() + 2 + self.typed.chars().count();
         LiveFrame {
@@ -138,10 +156,7 @@ mod tests {
 
     #[test]
     fn typing_filters_the_rows_and_arrows_stay_inside_the_list() {
-        let items = ["apple", "banana", "Apricot"].map(|text| PickRow {
-            text: text.to_owned(),
-            detail: Vec::new(),
-        });
+        let items = ["apple", "banana", "Apricot"].map(str::to_owned);
         let mut list = PickList::new(&items);
         list.handle(&Key::Up);
         assert_eq!(list.selected_item(), Some(0));
@@ -151,5 +166,7 @@ mod tests {
         assert_eq!(list.selected_item(), Some(2));
         list.handle(&Key::Char('x'));
         assert_eq!(list.selected_item(), None);
+        list.handle(&Key::Ctrl('u'));
+        assert_eq!(list.selected_item(), Some(0));
     }
 }

@@ -1,5 +1,6 @@
 //! `--continue`, `lango resume` and `lango chat`: earlier sessions are found by their folder and opened again.
 
+use crate::archive::waiting_session;
 use crate::lango::{Lango, finish, text};
 use crate::terminal::Terminal;
 use std::fs;
@@ -124,4 +125,29 @@ fn without_an_id_the_sessions_of_this_folder_are_offered_first() {
         code == Some(130) && shown.contains("no session was chosen"),
         "{shown}"
     );
+}
+
+#[test]
+fn the_picker_finds_old_sessions_marks_open_questions_and_stays_if_nothing_matches() {
+    let lango = Lango::new();
+    let old = lango.session("about the harbour");
+    for number in 0..18 {
+        lango.session(&format!("hello number {number}"));
+    }
+    let waiting = waiting_session(&lango);
+    let mut terminal = Terminal::start(&lango, 100, &["resume"], &[]);
+    let offered = terminal.wait_for("enter opens");
+    assert!(offered.contains("waits for your answer: "), "{offered}");
+    // The message that led to the question.
+    assert!(offered.contains("> create notes/a.md"), "{offered}");
+    terminal.press("nothing like this\r");
+    terminal.wait_for("no match");
+    terminal.press("\u{15}harbour");
+    terminal.wait_for("about the harbour");
+    terminal.press("\r");
+    let shown = terminal.prompt();
+    assert!(shown.contains(&format!("session {old}")), "{shown}");
+    assert_ne!(old, waiting);
+    terminal.press("\u{4}");
+    assert_eq!(terminal.end().0, Some(0));
 }

@@ -93,6 +93,12 @@ impl MadeCall<'_> {
             "fs_read" => self.content(text),
             "fs_stat" => self.stat(text),
             "fs_search" => self.search(text),
+            // The first line says how the command ended.
+            "exec" => match text.split_once('\n') {
+                Some((ending, "[no output]")) => format!("{ending}, no output"),
+                Some((ending, output)) => format!("{ending}\n\n{}", fenced(output, "text")),
+                None => text.to_owned(),
+            },
             "fs_delete" => match text.rsplit_once(" as ") {
                 Some((_, id)) => format!("{text}\nTo get it back: `lango trash restore {id}`"),
                 None => text.to_owned(),
@@ -140,14 +146,12 @@ impl MadeCall<'_> {
         sentence + "."
     }
 
-    /// Returns the content of a file: Markdown as it is, anything else as code.
+    /// Returns the content of a file, character by character.
     fn content(&self, text: &str) -> String {
         let text = without_call_note(text);
         let name = self.argument("path").rsplit('/').next();
-        match name.and_then(|name| name.rsplit_once('.')) {
-            None | Some((_, "md" | "markdown")) => text,
-            Some((_, extension)) => fenced(&text, extension),
-        }
+        let extension = name.and_then(|name| name.rsplit_once('.'));
+        fenced(&text, extension.map_or("text", |(_, extension)| extension))
     }
 
     fn search(&self, text: &str) -> String {
@@ -321,7 +325,25 @@ mod tests {
                 "fs_read",
                 "{}",
                 "text\n[lines 1 to 9 of a.md; 4 KB more, continue with fs_read {\"path\":\"a.md\",\"first_line\":10}]",
-                "text\n[lines 1 to 9 of a.md; 4 KB more]",
+                "```text\ntext\n[lines 1 to 9 of a.md; 4 KB more]\n```",
+            ),
+            (
+                "fs_read",
+                r#"{"path":"a.md"}"#,
+                "# a **b**\n",
+                "```md\n# a **b**\n```",
+            ),
+            (
+                "exec",
+                r#"{"command":"ls"}"#,
+                "exit code 0 after 0.1 s\n__init__.py\n",
+                "exit code 0 after 0.1 s\n\n```text\n__init__.py\n```",
+            ),
+            (
+                "exec",
+                r#"{"command":"true"}"#,
+                "exit code 0 after 0.1 s\n[no output]\n",
+                "exit code 0 after 0.1 s, no output",
             ),
             (
                 "fs_read",

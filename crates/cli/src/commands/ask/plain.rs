@@ -6,7 +6,7 @@ use crate::terminal::{LineReader, wrap_lines};
 
 /// Shows a question and reads lines until one answers it.
 pub(in crate::commands) async fn ask_plainly(question: &Question, lines: &mut LineReader) -> Reply {
-    screen::say(&question.text(screen::columns()));
+    screen::say(&question.plain_text(screen::columns()));
     if lines.discard().await.is_err() {
         return Reply::Wait;
     }

@@ -2,6 +2,7 @@
 //! counts, and neither does a key while the user is still typing.
 
 use super::question::{GrantScope, Question, Reply};
+use crate::screen::count;
 use crate::terminal::{ANSWER_PAUSE, Colour, Editor, Key, Palette, wrap_prefixed};
 use std::time::Instant;
 
@@ -179,10 +180,12 @@ impl QuestionPrompt {
         PromptStep::Handled
     }
 
-    /// Returns the rows below the box, and the cursor if the user types a text.
+    /// Returns the rows below the box, and the cursor if the user types a text. `others` is the number of questions that
+    /// follow.
     pub(in crate::commands) fn rows(
         &self,
         columns: usize,
+        others: usize,
         palette: &Palette,
     ) -> (Vec<String>, Option<(usize, usize)>) {
         let headline = wrap_prefixed(
@@ -218,12 +221,17 @@ impl QuestionPrompt {
                 } else {
                     ""
                 };
-                let hint = if self.is_armed {
-                    format!("  press a key · esc stops the turn{later}{accept}")
-                } else {
-                    "  keys count after a short pause".to_owned()
+                let others = match others {
+                    0 => String::new(),
+                    others => format!(" · {} after this", count(others as u64, "question")),
                 };
-                rows.push(palette.dim(&hint));
+                let hint = if self.is_armed {
+                    format!("press a key · esc stops the turn{later}{accept}{others}")
+                } else {
+                    format!("keys count after a short pause{others}")
+                };
+                let hint = wrap_prefixed(&hint, "  ", "  ", columns);
+                rows.extend(hint.iter().map(|line| palette.dim(line)));
                 (rows, None)
             }
             Stage::Pattern {

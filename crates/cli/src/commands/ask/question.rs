@@ -1,9 +1,12 @@
 //! A question about a call: what it shows, which keys answer it, and what a broader answer would allow.
 
 use super::super::ask::reason;
-use crate::screen::{self, RequestDetail, call_text};
+use crate::screen::{self, PREVIEW_ROWS, RequestDetail, call_text};
 use lango_core::{ApprovalAnswer, PendingApproval, RuleSubject, Text};
 use lango_engine::edited_grant_problem;
+
+/// The rows of a question besides the preview: its heading, the reason, the keys, the input.
+const OTHER_ROWS: usize = 16;
 
 /// A question to the user.
 pub(in crate::commands) struct Question {
@@ -58,9 +61,16 @@ impl Question {
         self.waiting.request.question.is_permission()
     }
 
-    /// Returns the box that shows the call.
-    pub(in crate::commands) fn text(&self, width: usize) -> String {
-        let shown = RequestDetail::Preview(self.preview.as_deref());
+    /// Returns the box that shows the call. Box and keys fit on a screen of this height.
+    pub(in crate::commands) fn text(&self, width: usize, height: usize) -> String {
+        let rows = height.saturating_sub(OTHER_ROWS).clamp(5, PREVIEW_ROWS);
+        let shown = RequestDetail::Preview(self.preview.as_deref(), rows);
+        screen::request(&self.waiting, shown, 0, width)
+    }
+
+    /// Returns the box for a plain screen, with the number of questions that follow.
+    pub(super) fn plain_text(&self, width: usize) -> String {
+        let shown = RequestDetail::Preview(self.preview.as_deref(), PREVIEW_ROWS);
         screen::request(&self.waiting, shown, self.more, width)
     }
 

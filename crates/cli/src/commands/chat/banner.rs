@@ -1,6 +1,7 @@
 //! The first lines of a chat: version, folder, model, agents and warnings; and the status line.
 
 use super::Chat;
+use crate::commands::chat_input::ChatStatus;
 use crate::screen;
 use crate::terminal::{ScreenMode, wrap_prefixed};
 use lango_core::PermissionMode;
@@ -66,7 +67,7 @@ impl Chat<'_> {
     }
 
     /// Returns what the status line says besides the mode.
-    pub(super) fn status(&self) -> String {
+    pub(super) fn status(&self) -> ChatStatus {
         let model = self.model.name();
         let model = if model == OfflineModel::NAME {
             "demo mode, connect a model: lango setup"
@@ -75,10 +76,10 @@ impl Chat<'_> {
         };
         let folder = self.app.workspace.path();
         let folder = folder.file_name().unwrap_or(folder.as_os_str());
-        format!(
-            "{model} · {} · {} · /help",
-            sanitize(&folder.to_string_lossy()),
-            self.conversation.session()
-        )
+        ChatStatus {
+            model: model.to_owned(),
+            folder: sanitize(&folder.to_string_lossy()).into_owned(),
+            session: self.conversation.session().to_string(),
+        }
     }
 }

@@ -1,5 +1,7 @@
 //! The commands of a chat that start with `/`.
 
+use crate::terminal::{ScreenMode, wrap, wrap_prefixed};
+
 /// A command of the chat.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::commands) enum SlashCommand {
@@ -135,28 +137,50 @@ impl SlashCommand {
     }
 }
 
-/// Returns the text of `/help`.
-pub(super) fn help() -> String {
-    let mut lines = vec![
-        "Say what you need; the agents do the rest.".to_owned(),
-        String::new(),
+/// The keys of a live screen.
+const KEYS: [(&str, &str); 7] = [
+    ("Alt-Enter", "new line; so do Ctrl-J, and \\ before Enter"),
+    ("Ctrl-G", "write the message in $EDITOR"),
+    ("Ctrl-R", "search earlier messages"),
+    ("Ctrl-O", "full output of the last tool"),
+    ("Shift-Tab", "switch the mode"),
+    ("Esc", "stop the turn that is running; so does Ctrl-C"),
+    (
+        "↑",
+        "take back a message that waits, or show an earlier one",
+    ),
+];
+
+/// Returns the text of `/help` for a screen of this width.
+pub(super) fn help(screen: ScreenMode, columns: usize) -> String {
+    let row = |(name, summary): &(&str, &str)| {
+        wrap_prefixed(summary, &format!("  {name:<11} "), &" ".repeat(14), columns)
+    };
+    let commands = COMMANDS.iter().map(|(_, name, summary)| (*name, *summary));
+    let commands: Vec<(&str, &str)> = commands.collect();
+    let marks = [
+        (
+            "@path",
+            "attach a file: an image, text, HTML or PDF (tab completes)",
+        ),
+        (
+            "!command",
+            "run a command yourself, in the sandbox; agents see its output",
+        ),
     ];
-    for (_, name, summary) in COMMANDS {
-        lines.push(format!("  {name:<11} {summary}"));
+    let plain_keys = [("Ctrl-C", "stop the turn that is running")];
+    let keys: &[(&str, &str)] = match screen {
+        ScreenMode::Live => &KEYS,
+        ScreenMode::Plain => &plain_keys,
+    };
+    let mut lines = wrap("Say what you need; the agents do the rest.", columns);
+    for rows in [&commands, &marks[..], keys] {
+        lines.push(String::new());
+        lines.extend(rows.iter().flat_map(row));
     }
-    lines.extend(
-        [
-            "",
-            "  @path       attach a file: an image, text, HTML or PDF (tab completes)",
-            "  !command    run a command yourself, in the sandbox; agents see its output",
-            "",
-            "  Alt-Enter, Ctrl-J or \\ Enter   new line      Ctrl-G  write in $EDITOR",
-            "  Ctrl-R  search earlier messages   Ctrl-O  full output of the last tool",
-            "  Shift-Tab  switch the mode        Esc, Ctrl-C  stop the turn that is running",
-            "  A message sent during a turn waits for its end.",
-        ]
-        .map(str::to_owned),
-    );
+    lines.push(String::new());
+    let queue = "What you send during a turn waits for its end.";
+    lines.extend(wrap(queue, columns));
     lines.join("\n")
 }
 

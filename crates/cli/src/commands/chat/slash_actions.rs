@@ -34,11 +34,7 @@ impl Chat<'_> {
         }
         match command {
             SlashCommand::Help => {
-                let lines = help();
-                let lines = lines
-                    .lines()
-                    .flat_map(|line| wrap_prefixed(line, "", "              ", screen::columns()));
-                screen::print(&lines.collect::<Vec<String>>().join("\n"))?;
+                screen::print(&help(self.screen, screen::columns()))?;
             }
             SlashCommand::Model => self.switch_model(argument).await?,
             SlashCommand::Agents => {

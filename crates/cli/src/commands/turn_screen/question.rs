@@ -3,7 +3,7 @@
 use super::{TurnScreen, title_working};
 use crate::commands::ask::{Question, QuestionPrompt, Reply, ask_plainly};
 use crate::commands::watch::termination_requested;
-use crate::screen::{self, columns};
+use crate::screen::{self, columns, rows};
 use crate::terminal::{
     KeyReader, LineReader, LineSource, Output, Region, ScreenMode, page, suspend_process,
 };
@@ -49,13 +49,38 @@ impl TurnScreen<'_> {
         } else {
             question.without_modes()
         };
-        let text = question.text(columns());
-        let text = screen::colour_request(&text, &self.palette);
-        Region::print(self.display.progress, &format!("{text}\n"))?;
+        self.print_box(&question)?;
         Region::send("\u{7}");
         self.prompt = Some((QuestionPrompt::new(question), reply));
         self.is_dirty = true;
         self.draw()
+    }
+
+    fn print_box(&mut self, question: &Question) -> io::Result<()> {
+        self.lowest_window = rows();
+        let text = question.text(columns(), rows());
+        let text = screen::colour_request(&text, &self.palette);
+        Region::print(self.display.progress, &format!("{text}\n"))
+    }
+
+    /// Prints the box again if the window was too low for it and is higher now: terminals do not always move lines back
+    /// from the scrollback.
+    pub(super) fn show_question_again(&mut self) -> io::Result<()> {
+        let Some((prompt, reply)) = self.prompt.take() else {
+            return Ok(());
+        };
+        let height = rows();
+        let box_rows = prompt.question.text(columns(), height).lines().count();
+        let (keys, _) = prompt.rows(columns(), 0, &self.palette);
+        let was_hidden = self.lowest_window < box_rows + keys.len() + 2;
+        let result = if was_hidden && height > self.lowest_window {
+            self.print_box(&prompt.question)
+        } else {
+            self.lowest_window = self.lowest_window.min(height);
+            Ok(())
+        };
+        self.prompt = Some((prompt, reply));
+        result
     }
 
     /// Shows that the turn is being stopped.

@@ -82,6 +82,11 @@ impl Activity {
         lines
     }
 
+    /// Returns the number of questions that wait for the user.
+    pub fn waiting(&self) -> usize {
+        self.frames.iter().map(|frame| frame.waiting).sum()
+    }
+
     /// Whether an agent works while another one waits for an answer.
     pub fn has_running(&self) -> bool {
         let mut delegated = self.frames.iter().filter(|frame| !frame.id.is_root());

@@ -1,9 +1,9 @@
 //! The approval of a change that is longer than the screen.
 
-use super::tmux::{NARROW, Tmux, WIDE};
+use super::tmux::{NARROW, Size, Tmux, WIDE};
 use crate::lango::Lango;
 use crate::models::Provider;
-use lango_testkit::model::{call, delegate_and_finish, say};
+use lango_testkit::model::{call, calls, delegate_and_finish, say};
 use lango_testkit::wire_server::ScriptedAnswer;
 use serde_json::json;
 use std::fs;
@@ -87,4 +87,94 @@ fn a_long_diff_is_shortened_and_shown_in_full_on_request() {
         assert!(scrollback.contains("✓ write long.txt"), "{scrollback}");
         assert!(!scrollback.contains("press a key"), "{scrollback}");
     }
+}
+
+/// Returns a model that writes a file and then says so.
+fn writer(content: &str) -> Provider {
+    Provider::new(vec![
+        ScriptedAnswer::from(delegate_and_finish("operator", "write it")),
+        ScriptedAnswer::from(call(
+            "fs_write",
+            json!({ "path": "new.txt", "content": content }),
+        )),
+        ScriptedAnswer::from(say("Written.")),
+    ])
+}
+
+#[test]
+fn a_key_right_after_the_program_was_stopped_does_not_answer() {
+    let provider = writer("x");
+    let lango = Lango::new();
+    let terminal = Tmux::chat(&lango, WIDE, provider.server.url());
+    terminal.say("write");
+    terminal.wait_for("press a key");
+    // tmux continues a stopped program at once, as `fg` does.
+    terminal.press(&["C-z"]);
+    terminal.press(&["y"]);
+    terminal.wait_for("> y");
+    terminal.wait_for("press a key");
+    assert!(!lango.workspace().join("new.txt").exists());
+    terminal.press(&["y"]);
+    terminal.wait_for("3 model calls");
+    assert!(lango.workspace().join("new.txt").exists());
+}
+
+#[test]
+fn the_call_is_shown_again_after_the_window_was_too_low_for_it() {
+    let content: String = (1..=12).map(|number| format!("row {number}\n")).collect();
+    let provider = writer(&content);
+    let lango = Lango::new();
+    let mut terminal = Tmux::chat(&lango, NARROW, provider.server.url());
+    terminal.say("write");
+    let screen = terminal.wait_for("press a key");
+    assert!(screen.contains("wants to use fs_write"), "{screen}");
+    assert!(screen.contains("+row 12"), "{screen}");
+    let low = Size { rows: 10, ..NARROW };
+    terminal.resize(low);
+    terminal.wait_until("the low window", |screen| {
+        !screen.contains("wants to use") && screen.contains("press a key")
+    });
+    terminal.resize(NARROW);
+    let screen = terminal.wait_for("wants to use fs_write");
+    assert!(screen.contains("+row 12"), "{screen}");
+    terminal.wait_for("└ write new.txt?");
+}
+
+#[test]
+fn a_message_is_returned_while_a_question_waits() {
+    let provider = writer("x");
+    let lango = Lango::new();
+    let terminal = Tmux::chat(&lango, WIDE, provider.server.url());
+    terminal.say("write");
+    terminal.wait_for("press a key");
+    terminal.press(&["C-d"]);
+    terminal.wait_for("waiting: p_");
+    terminal.say("and now?");
+    terminal.wait_for("press a key");
+    terminal.press(&["C-d"]);
+    let screen = terminal.wait_for("the message was not sent");
+    assert!(screen.contains("waits for your answer first"), "{screen}");
+    terminal.wait_until("the message in the input", |screen| {
+        screen.lines().any(|row| row == "> and now?") && !screen.contains("press a key")
+    });
+    assert_eq!(provider.server.requests().len(), 2, "nothing was sent");
+}
+
+#[test]
+fn a_second_question_is_announced() {
+    let write = |path: &str| ("fs_write", json!({ "path": path, "content": "x" }));
+    let provider = Provider::new(vec![
+        delegate_and_finish("operator", "write both"),
+        calls([write("one.txt"), write("two.txt")]),
+        say("Both are written."),
+    ]);
+    let lango = Lango::new();
+    let terminal = Tmux::chat(&lango, NARROW, provider.server.url());
+    terminal.say("write");
+    let screen = terminal.wait_for("press a key");
+    assert!(screen.contains("1 question after this"), "{screen}");
+    terminal.press(&["y"]);
+    terminal.wait_for("└ write two.txt?");
+    let screen = terminal.wait_for("press a key");
+    assert!(!screen.contains("after this"), "{screen}");
 }

@@ -155,9 +155,9 @@ pub enum Command {
     },
     /// Show, check or change the configuration; trust a project's files
     Config {
-        /// The action.
+        /// The action; show if none is given.
         #[command(subcommand)]
-        command: ConfigCommand,
+        command: Option<ConfigCommand>,
     },
     /// List and answer pending approvals; revoke grants
     Approvals {

@@ -16,6 +16,7 @@ mod report;
 pub(crate) mod request;
 mod run;
 mod secrets;
+mod terminal_text;
 mod tools;
 
 use jobs::Jobs;

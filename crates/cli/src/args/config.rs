@@ -69,3 +69,12 @@ pub enum ConfigCommand {
         yes: bool,
     },
 }
+
+impl Default for ConfigCommand {
+    fn default() -> Self {
+        Self::Show {
+            origin: false,
+            json: false,
+        }
+    }
+}

@@ -8,7 +8,7 @@ use std::ffi::OsString;
 /// Parses the command line.
 pub fn read(typed: Vec<OsString>) -> Result<Arguments, clap::Error> {
     parse(typed.clone()).or_else(|error| match as_run(&typed) {
-        Some((first, arguments)) if first.contains(char::is_whitespace) => Ok(arguments),
+        Some((words, arguments)) if words[0].contains(char::is_whitespace) => Ok(arguments),
         _ => Err(error),
     })
 }
@@ -18,12 +18,13 @@ pub fn unknown_command(typed: &[OsString], error: &clap::Error) -> Option<String
     if error.kind() != ErrorKind::InvalidSubcommand {
         return None;
     }
-    let (word, _) = as_run(typed)?;
+    let (words, _) = as_run(typed)?;
+    let word = &words[0];
     let Some(ContextValue::String(unknown)) = error.get(ContextKind::InvalidSubcommand) else {
         return None;
     };
     // Otherwise a command below another one does not exist.
-    if *unknown != word {
+    if unknown != word {
         return None;
     }
     let nearest = match error.get(ContextKind::SuggestedSubcommand) {
@@ -32,22 +33,26 @@ pub fn unknown_command(typed: &[OsString], error: &clap::Error) -> Option<String
         _ => None,
     };
     let hint = nearest.map(|name| format!("; did you mean `{name}`?"));
+    let run = match words.as_slice() {
+        [word] => format!("lango run {word}"),
+        words => format!("lango \"{}\"", words.join(" ")),
+    };
     Some(format!(
-        "there is no command `{word}`{}\n  next: run `lango --help` to list the commands, or `lango run {word}` to send it to a model",
+        "there is no command `{word}`{}\n  next: run `lango --help` to list the commands, or `{run}` to send this to a model",
         hint.unwrap_or_default()
     ))
 }
 
-/// Parses the command line as the arguments of `lango run`. Returns the first word of its question as well.
-fn as_run(typed: &[OsString]) -> Option<(String, Arguments)> {
+/// Parses the command line as the arguments of `lango run`. Returns the words of its question as well, at least one.
+fn as_run(typed: &[OsString]) -> Option<(Vec<String>, Arguments)> {
     let mut with_run = typed.to_vec();
     with_run.insert(1.min(typed.len()), "run".into());
     let arguments = parse(with_run).ok()?;
-    let first = match &arguments.command {
-        Some(Command::Run(run)) => run.prompt.first().cloned(),
-        _ => None,
+    let words = match &arguments.command {
+        Some(Command::Run(run)) if !run.prompt.is_empty() => run.prompt.clone(),
+        _ => return None,
     };
-    Some((first?, arguments))
+    Some((words, arguments))
 }
 
 fn parse(typed: Vec<OsString>) -> Result<Arguments, clap::Error> {

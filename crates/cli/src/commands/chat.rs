@@ -230,6 +230,9 @@ impl<'a> Chat<'a> {
                 "" => Ok(screen::print(
                     "type a command after `!`, for example: !git status",
                 )?),
+                command if changes_folder_only(command) => Ok(screen::print(
+                    "each command starts in the folder of the chat, so `cd` alone does nothing: !cd src && ls",
+                )?),
                 command => self.run_command(command).await,
             };
         }
@@ -439,4 +442,10 @@ async fn refresh_if_pending(conversation: &mut Conversation) -> Result<(), Runne
     } else {
         Ok(())
     }
+}
+
+/// Whether a command does nothing but change the folder of its own shell.
+fn changes_folder_only(command: &str) -> bool {
+    let is_cd = command == "cd" || command.starts_with("cd ");
+    is_cd && !command.contains([';', '&', '|', '\n', '(', '`'])
 }

@@ -18,8 +18,11 @@ use lango_config::{ConfigValue, Layout, ProcessEnv};
 use serde_json::json;
 
 /// Runs the command.
-pub(super) async fn config(flags: Vec<String>, command: ConfigCommand) -> Result<Exit, Failure> {
-    match command {
+pub(super) async fn config(
+    flags: Vec<String>,
+    command: Option<ConfigCommand>,
+) -> Result<Exit, Failure> {
+    match command.unwrap_or_default() {
         ConfigCommand::Show { origin, json } => {
             let layout = match (origin, json) {
                 (true, _) => Layout::Origins,
@@ -45,7 +48,10 @@ pub(super) async fn config(flags: Vec<String>, command: ConfigCommand) -> Result
             key,
             value,
             project,
-        } => TargetFile::locate(flags, project)?.set(&key, &value)?,
+        } => {
+            TargetFile::locate(flags.clone(), project)?.set(&key, &value)?;
+            warn_if_unusable(flags, &key).await;
+        }
         ConfigCommand::Unset { key, project } => TargetFile::locate(flags, project)?.unset(&key)?,
         ConfigCommand::Edit { project } => {
             edit::edit(&TargetFile::locate(flags, project)?).await?;
@@ -77,6 +83,17 @@ pub(super) async fn config(flags: Vec<String>, command: ConfigCommand) -> Result
         ConfigCommand::Trust { yes, .. } => trust::trust(flags, yes).await?,
     }
     Ok(Exit::Ok)
+}
+
+/// Warns if no model can be used with the changed configuration.
+async fn warn_if_unusable(flags: Vec<String>, key: &str) {
+    if !key.starts_with("agent.") && !key.starts_with("providers.") {
+        return;
+    }
+    let chosen = async { App::load(flags).await?.choose_model().await };
+    if let Err(failure) = chosen.await {
+        screen::say(&format!("warning: {failure}"));
+    }
 }
 
 /// Prints the effective value of one key: a text as it is, anything else as TOML. Fails if the key is not set.

@@ -113,6 +113,12 @@ async fn forget(
         id.parse().map_err(|_| Failure::usage(message).next(next))
     };
     let ids: Vec<MemoryId> = ids.iter().map(parse).collect::<Result<_, _>>()?;
+    let missing = |id: MemoryId| Failure::usage(format!("you have no memory `{id}`")).next(next);
+    for id in &ids {
+        if !memory.has(&app.user(), *id).await? {
+            return Err(missing(*id));
+        }
+    }
     if !yes {
         let names: Vec<String> = ids.iter().map(ToString::to_string).collect();
         confirm_forgetting(&format!("forget {} permanently?", names.join(", "))).await?;
@@ -125,7 +131,7 @@ async fn forget(
         })?;
         // It may have been part of a memory before it in the list.
         if deleted.is_empty() && !forgotten.contains(&id) {
-            return Err(Failure::usage(format!("you have no memory `{id}`")).next(next));
+            return Err(missing(id));
         }
         forgotten.extend(deleted);
     }

@@ -55,7 +55,12 @@ pub(super) fn result_text(
         }
         _ => first,
     };
-    one_line(result, RESULT_CHARACTERS)
+    // Memories and passages are lines of JSON, of which the user wants the text.
+    let fields: Option<Value> = (result.starts_with('{'))
+        .then(|| serde_json::from_str(result).ok())
+        .flatten();
+    let text = fields.as_ref().and_then(|fields| fields["text"].as_str());
+    one_line(text.unwrap_or(result), RESULT_CHARACTERS)
 }
 
 /// Describes why a call did not run. What follows the first part of the sentence is advice for the model.
@@ -149,6 +154,15 @@ fn exit_text(first: &str) -> String {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn of_a_line_of_json_only_the_text_is_shown() {
+        let output = r#"{"id":"m_1","text":"My cat is called Ada.","trust":"untrusted"}"#;
+        let shown = result_text("memory_recall", &json!({}), CallStatus::Ok, output);
+        assert_eq!(shown, "My cat is called Ada.");
+        let shown = result_text("any", &json!({}), CallStatus::Ok, r#"{"ok":true}"#);
+        assert_eq!(shown, r#"{"ok":true}"#);
+    }
 
     #[test]
     fn a_call_says_what_it_does() {

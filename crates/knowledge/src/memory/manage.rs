@@ -66,6 +66,13 @@ impl Memory {
         Ok(Some(found))
     }
 
+    /// Whether a user has this memory.
+    pub async fn has(&self, user: &UserId, id: MemoryId) -> Result<bool, StoreError> {
+        let all = self.all_of(user).await?;
+        let id = id.to_string();
+        Ok(all.iter().any(|memory| memory.id == id))
+    }
+
     /// Deletes one memory of a user, with the parts that it was condensed from and every reflection that contains it.
     /// Returns the ids of all deleted memories, which are none if the user has no such memory. `None` if concurrent
     /// changes interfered in every attempt.

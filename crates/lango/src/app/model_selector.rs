@@ -348,14 +348,18 @@ impl ModelSelector<'_> {
         let message = if is_named {
             format!("providers.{id}.kind and providers.{id}.baseUrl must both be set")
         } else {
-            let known: Vec<&str> = known_providers()
-                .iter()
-                .map(|known| known.id.as_str())
-                .collect();
+            let configured = self.settings.providers.keys().map(String::as_str);
+            let known = known_providers().iter().map(|known| known.id.as_str());
+            let mut names: Vec<&str> = configured.collect();
+            for name in known {
+                if !names.contains(&name) {
+                    names.push(name);
+                }
+            }
             format!(
-                "there is no provider `{id}`; lango knows {}, {}",
+                "there is no provider `{id}`; there are {}, {}",
                 OfflineModel::NAME,
-                known.join(", ")
+                names.join(", ")
             )
         };
         let next = format!(

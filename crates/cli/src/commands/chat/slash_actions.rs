@@ -5,7 +5,6 @@ use super::slash::{SlashCommand, help};
 use crate::commands::resume::{pick_session, print_recap};
 use crate::commands::{agents, approvals, sessions};
 use crate::screen::{self, count, short_number};
-use crate::terminal::wrap_prefixed;
 use lango::app::Failure;
 use lango::app::attach::read_files;
 use lango::app::model_offers::list_offers;

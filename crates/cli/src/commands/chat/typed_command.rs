@@ -48,6 +48,13 @@ impl CommandModel {
                 .any(|function| &*function.name == name)
         };
         match result {
+            Some(result) if result.starts_with("not run: ") => {
+                // What follows the reason is advice for a model.
+                let reason = result
+                    .split_once("; ")
+                    .map_or(&**result, |(reason, _)| reason);
+                say(&format!("{reason}."))
+            }
             Some(result) => {
                 // The line of the call shows the exit code already.
                 let (first, output) = result.split_once('\n').unwrap_or((result, ""));

@@ -85,19 +85,25 @@ fn print_hits(
         )?);
     }
     let now = SystemClock.now();
-    for session in titled {
+    // A session with messages that contain the text is shown once, above them.
+    let has_hit = |session: &&SessionSummary| messages.iter().any(|hit| hit.session == session.id);
+    for session in titled.iter().filter(|session| !has_hit(session)) {
         let turns = count(session.turns, "turn");
         screen::print(&format!(
-            "{:<16}{:>10}  {turns:>9}  {}",
+            "{:<16}{}  {}, {turns}",
             session.id.as_str(),
+            one_line(&session.title, EXCERPT_CHARS),
             age(session.updated, now),
-            one_line(&session.title, EXCERPT_CHARS)
         ))?;
     }
     let mut last = None;
     for hit in messages {
         if last != Some(&hit.session) {
-            screen::print(&format!("{}  {}", hit.session, one_line(&hit.title, 60)))?;
+            screen::print(&format!(
+                "{:<16}{}",
+                hit.session.as_str(),
+                one_line(&hit.title, 60)
+            ))?;
             last = Some(&hit.session);
         }
         screen::print(&format!(

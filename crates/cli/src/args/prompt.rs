@@ -118,12 +118,11 @@ mod tests {
             text.contains("`sesions`; did you mean `sessions`?"),
             "{text}"
         );
-        assert!(text.contains("`lango run sesions`"), "{text}");
-        assert!(
-            unknown(&["qqqqq"])
-                .unwrap()
-                .starts_with("there is no command `qqqqq`\n")
-        );
+        assert!(text.contains("`lango \"sesions list\"`"), "{text}");
+        let text = unknown(&["qqqqq"]).unwrap();
+        assert!(text.starts_with("there is no command `qqqqq`\n"), "{text}");
+        // One word alone is taken for a command.
+        assert!(text.contains("`lango run qqqqq`"), "{text}");
         assert_eq!(unknown(&["sessions", "lst"]), None);
         assert_eq!(unknown(&["--nothing"]), None);
     }

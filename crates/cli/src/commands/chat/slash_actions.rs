@@ -2,6 +2,7 @@
 
 use super::Chat;
 use super::slash::{SlashCommand, help};
+use super::typed_command::CommandModel;
 use crate::commands::resume::{pick_session, print_recap};
 use crate::commands::{agents, approvals, sessions};
 use crate::screen::{self, count, short_number};
@@ -149,6 +150,8 @@ impl Chat<'_> {
                         cost_micros,
                         ..
                     } = &event.body
+                        // A command of the user calls no model.
+                        && **model != *CommandModel::NAME
                     {
                         let key = (event.author.to_string(), model.to_string());
                         let total = totals.entry(key).or_default();

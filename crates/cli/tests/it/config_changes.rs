@@ -91,6 +91,23 @@ fn the_user_is_told_if_another_layer_wins() {
 }
 
 #[test]
+fn a_value_with_which_no_model_can_be_used_is_reported_at_once() {
+    let lango = Lango::new();
+    let ran = lango
+        .run(&["config", "set", "agent.model", "nobody/x"])
+        .ok();
+    assert!(
+        ran.stderr
+            .contains("warning: there is no provider `nobody`"),
+        "{ran:#?}"
+    );
+    let ran = lango
+        .run(&["config", "set", "agent.model", "offline/rules"])
+        .ok();
+    assert_eq!(ran.stderr, "");
+}
+
+#[test]
 fn a_link_and_a_file_that_others_can_change_are_left_alone() {
     let lango = Lango::new();
     lango.home_file("elsewhere.toml", "");

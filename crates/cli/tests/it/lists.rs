@@ -26,6 +26,13 @@ fn a_command_without_an_action_prints_what_its_list_prints() {
 }
 
 #[test]
+fn config_without_an_action_shows_the_configuration() {
+    let lango = Lango::new();
+    let shown = lango.run(&["config", "show"]).ok();
+    assert_eq!(lango.run(&["config"]).ok().stdout, shown.stdout);
+}
+
+#[test]
 fn the_list_of_a_command_without_an_action_has_its_entries() {
     let lango = Lango::new();
     let session = lango.session("remember that my editor is helix");

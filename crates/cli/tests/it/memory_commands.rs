@@ -58,9 +58,10 @@ fn a_memory_is_forgotten_by_its_id_after_a_confirmation() {
     lango
         .run(&["memory", "forget", "x", "--yes"])
         .refused(2, &["`x` is not the id"]);
-    lango
-        .run(&["memory", "forget", "m_99", "--yes"])
-        .refused(2, &["no memory `m_99`"]);
+    for flags in [&["--yes"][..], &[]] {
+        let arguments = [&["memory", "forget", "m_99"], flags].concat();
+        lango.run(&arguments).refused(2, &["no memory `m_99`"]);
+    }
     lango.run(&["memory", "forget"]).exits(2);
     for (typed, left) in [("n\r", 2), ("y\r", 1)] {
         let mut terminal = Terminal::start(&lango, 100, &["memory", "forget", &id], &[]);

@@ -47,6 +47,7 @@ fn a_text_is_found_in_titles_questions_and_answers_of_this_user_only() {
         "{shown:#?}"
     );
     assert_eq!(shown.stderr, "");
+    assert_eq!(shown.stdout.matches(&*one).count(), 1, "{shown:#?}");
     let shown = lango
         .run(&["sessions", "search", "deploy", "--limit", "1"])
         .ok();

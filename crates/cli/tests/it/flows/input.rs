@@ -110,6 +110,28 @@ fn a_command_of_the_user_runs_without_a_model_and_without_a_question() {
     terminal.wait_for("An answer.");
     let request = provider.server.requests()[0].body.to_string();
     assert!(request.contains("53"), "{request}");
+    // No model was called for the commands.
+    terminal.say("/cost");
+    let screen = terminal.wait_for("together");
+    assert!(!screen.contains("user/command"), "{screen}");
+}
+
+#[test]
+fn a_command_that_only_changes_the_folder_is_explained_and_a_refused_one_is_in_plain_words() {
+    let lango = Lango::new();
+    let (terminal, _provider) = chat(&lango, 0);
+    terminal.say("!cd src");
+    terminal.wait_for("`cd` alone does nothing");
+    terminal.say("!cd / && pwd");
+    terminal.wait_until("the folder", |screen| {
+        screen.lines().any(|row| row.trim() == "/")
+    });
+    terminal.wait_until("the end of the turn", |screen| input_row(screen) == ">");
+    terminal.say("/mode read-only");
+    terminal.wait_for("mode: read-only");
+    terminal.say("!touch x");
+    let screen = terminal.wait_for("so nothing was changed.");
+    assert!(!screen.contains("say what you would change"), "{screen}");
 }
 
 #[test]

@@ -5,7 +5,8 @@ use super::tmux::{Tmux, WIDE};
 use crate::lango::Lango;
 use crate::models::{Provider, flags};
 use lango_testkit::model::say;
-use lango_testkit::wire_server::message_text;
+use lango_testkit::wire_server::{ScriptedAnswer, message_text};
+use serde_json::json;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
@@ -157,6 +158,30 @@ fn the_menu_lists_the_commands_that_match() {
     terminal.wait_until("no menu", |screen| {
         !screen.contains('❯') && input_row(screen) == "> /he"
     });
+}
+
+#[test]
+fn a_model_that_its_provider_does_not_list_is_used_with_a_warning() {
+    let lango = Lango::new();
+    let list = json!({ "data": [{ "id": "any" }, { "id": "small" }] });
+    let provider = Provider::answering(move |request| match &*request.path {
+        "/v1/models" => ScriptedAnswer::json(&list),
+        _ => say("An answer.").into(),
+    });
+    let terminal = Tmux::chat(&lango, WIDE, provider.server.url());
+    terminal.say("/model mock/smal");
+    let screen = terminal.wait_for("the next turns use mock/smal");
+    assert!(
+        screen.contains("warning: mock does not list `smal`"),
+        "{screen}"
+    );
+    terminal.say("/model mock/small");
+    let screen = terminal.wait_for("the next turns use mock/small;");
+    assert!(!screen.contains("does not list `small`"), "{screen}");
+    terminal.say("hello");
+    terminal.wait_for("An answer.");
+    let requests = provider.server.requests();
+    assert_eq!(requests.last().unwrap().body["model"], "small");
 }
 
 #[test]

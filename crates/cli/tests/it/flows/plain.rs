@@ -54,27 +54,33 @@ fn the_output_of_run_in_a_pipe_is_plain_and_its_exit_code_says_what_happened() {
 }
 
 #[test]
-fn what_was_typed_before_a_question_does_not_answer_it() {
-    let provider = Provider::new(vec![
-        ScriptedAnswer::from(delegate_and_finish("operator", "write"))
-            .after(Duration::from_secs(2)),
-        ScriptedAnswer::from(call("fs_write", json!({ "path": "a.md", "content": "x" }))),
-        ScriptedAnswer::from(say("Done.")),
-    ]);
-    let lango = Lango::new();
-    let flags = flags("openai", provider.server.url());
-    let flags: Vec<String> = flags.iter().map(|flag| format!("'{flag}'")).collect();
-    let command = format!("echo data | {BINARY} {} --plain run go", flags.join(" "));
-    let terminal = Tmux::start_shell(&lango, WIDE, &command);
-    while provider.server.requests().is_empty() {
-        std::thread::yield_now();
+fn what_was_typed_or_pasted_before_a_question_does_not_answer_it() {
+    // A terminal delivers a long paste in parts, some of them right after the question.
+    for (typed, is_late) in [("y\n", false), (&"y\n".repeat(6000), true)] {
+        let provider = Provider::new(vec![
+            ScriptedAnswer::from(delegate_and_finish("operator", "write"))
+                .after(Duration::from_secs(2)),
+            ScriptedAnswer::from(call("fs_write", json!({ "path": "a.md", "content": "x" }))),
+            ScriptedAnswer::from(say("Done.")),
+        ]);
+        let lango = Lango::new();
+        let flags = flags("openai", provider.server.url());
+        let flags: Vec<String> = flags.iter().map(|flag| format!("'{flag}'")).collect();
+        let command = format!("echo data | {BINARY} {} --plain run go", flags.join(" "));
+        let terminal = Tmux::start_shell(&lango, WIDE, &command);
+        while provider.server.requests().is_empty() {
+            std::thread::yield_now();
+        }
+        if is_late {
+            terminal.wait_for("wants to use fs_write");
+        }
+        terminal.type_text(typed);
+        terminal.wait_for("ctrl-d later >");
+        assert!(!lango.workspace().join("a.md").exists());
+        terminal.say("n");
+        assert_eq!(terminal.exit_code(), 0);
+        assert!(!lango.workspace().join("a.md").exists());
     }
-    terminal.say("y");
-    terminal.wait_for("ctrl-d later >");
-    assert!(!lango.workspace().join("a.md").exists());
-    terminal.say("n");
-    assert_eq!(terminal.exit_code(), 0);
-    assert!(!lango.workspace().join("a.md").exists());
 }
 
 #[test]

@@ -14,6 +14,7 @@ mod approvals;
 mod attachments;
 mod budget;
 mod calls;
+mod cut_off;
 mod effects;
 mod ending;
 mod frame;

@@ -2,6 +2,7 @@
 //! summarizes what was done.
 
 use super::Turn;
+use super::cut_off::cut_off;
 use super::frame::FrameEnd;
 use super::request_size;
 use super::steps::PartialReply;
@@ -130,9 +131,8 @@ impl Turn {
             .effects
             .describe()
             .map(|done| format!("\n\n{done}"));
-        let effects = effects.unwrap_or_default();
-        let text =
-            format!("{text}\n\n[the answer was cut off here: the user stopped it]{effects}").into();
+        let text = cut_off(&text, "the user stopped it") + &effects.unwrap_or_default();
+        let text: Text = text.into();
         let body = if frame.is_remote {
             EventBody::RemoteReturned {
                 status: CallStatus::Unknown,

@@ -1,6 +1,7 @@
 //! Handles results: replies of models, answers of remote agents, results of tools.
 
 use super::Turn;
+use super::cut_off::cut_off;
 use super::frame::{Frame, FrameEnd};
 use super::request_size;
 use super::steps::{ModelStep, RemoteStep, ToolStep};
@@ -74,12 +75,9 @@ impl Turn {
         let is_final = !is_late && calls.is_empty() && matches!(kind, ReplyKind::Answer);
         let text: Text = match &stop {
             StopReason::OutputLimit if is_final => {
-                format!("{text}\n\n[the answer was cut off here: it reached the output limit]")
-                    .into()
+                cut_off(&text, "it reached the output limit").into()
             }
-            StopReason::Filtered { detail } if is_final => {
-                format!("{text}\n\n[the answer was cut off here: {detail}]").into()
-            }
+            StopReason::Filtered { detail } if is_final => cut_off(&text, detail).into(),
             _ => text.into(),
         };
         let message = EventBody::AgentMessage {

@@ -1,10 +1,11 @@
 //! The output of one command: a file that grows while the command runs, and the parts of it that are shown.
 //!
-//! The file is always text: control characters and bytes that are not UTF-8 are replaced by visible characters. The
-//! file has a size limit. Output past the limit is counted and dropped, except for its end, which is appended after a
+//! The file is always text: what a terminal would have left, and visible characters in place of control characters and
+//! bytes that are not UTF-8. The file has a size limit. Output past the limit is counted and dropped, except for its end, which is appended after a
 //! note when the command has ended.
 
 use super::page::{self, Page, Position, start_of_character};
+use super::terminal_text::TerminalText;
 use crate::show;
 use lango_core::OutputSink;
 use lango_secrets::{MaskTextStream, Masks};
@@ -37,6 +38,7 @@ struct State {
     failure: Option<String>,
     /// Masks the secrets that the command may have seen.
     mask: Option<MaskTextStream>,
+    terminal: TerminalText,
     /// Where the output is shown while the command runs.
     screen: OutputSink,
 }
@@ -75,6 +77,7 @@ impl Output {
             dropped_tail: String::new(),
             failure: None,
             mask: None,
+            terminal: TerminalText::default(),
             screen: OutputSink::default(),
         };
         Self {
@@ -90,7 +93,7 @@ impl Output {
         self.state().mask = Some(masks.text_stream());
     }
 
-    /// Also shows the output from now on, exactly as it is recorded.
+    /// Also shows the output from now on.
     pub(crate) fn show_in(&self, screen: &OutputSink) {
         self.state().screen = screen.clone();
     }
@@ -102,20 +105,19 @@ impl Output {
             Some(mask) => mask.push(printed).into(),
             None => String::from_utf8_lossy(printed),
         };
-        let text = visible(&text);
-        state.screen.push(&text);
-        state.add(&text, self.max_bytes);
+        state.push(&text, self.max_bytes);
     }
 
     /// Marks the output as complete.
     pub(crate) fn finish(&self) {
         let mut state = self.state();
-        let screen = std::mem::take(&mut state.screen);
         if let Some(mut mask) = state.mask.take() {
-            let rest = visible(&mask.finish());
-            screen.push(&rest);
-            state.add(&rest, self.max_bytes);
+            state.push(&mask.finish(), self.max_bytes);
         }
+        let rest = state.terminal.finish();
+        state.screen.push(&rest.shown);
+        state.add(&rest.recorded, self.max_bytes);
+        state.screen = OutputSink::default();
         if state.dropped_bytes > 0 {
             let tail = std::mem::take(&mut state.dropped_tail);
             let left_out = state.dropped_bytes - tail.len() as u64;
@@ -132,7 +134,7 @@ impl Output {
     }
 
     pub(crate) fn size(&self) -> OutputSize {
-        let state = self.state();
+        let state = self.settled();
         let cut = || {
             let limit = show::size(self.max_bytes);
             (state.dropped_bytes > 0)
@@ -147,11 +149,13 @@ impl Output {
 
     /// Reads a page.
     pub(crate) fn page(&self, start: Position) -> io::Result<Page> {
+        drop(self.settled());
         page::read(BufReader::new(File::open(&self.path)?), start)
     }
 
     /// Reads the start and the end.
     pub(crate) fn excerpt(&self) -> io::Result<Excerpt> {
+        drop(self.settled());
         let mut file = File::open(&self.path)?;
         let size = file.metadata()?.len();
         if size <= 2 * SHOWN_BYTES as u64 {
@@ -192,12 +196,26 @@ impl Output {
         })
     }
 
+    /// Returns the state after everything that was printed is in the file.
+    fn settled(&self) -> MutexGuard<'_, State> {
+        let mut state = self.state();
+        let open = state.terminal.record_open();
+        state.add(&open, self.max_bytes);
+        state
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl State {
+    fn push(&mut self, text: &str, max_bytes: u64) {
+        let piece = self.terminal.push(text);
+        self.screen.push(&piece.shown);
+        self.add(&piece.recorded, max_bytes);
+    }
+
     /// Writes the part that fits below the limit and drops the rest.
     fn add(&mut self, text: &str, max_bytes: u64) {
         let left = max_bytes.saturating_sub(self.bytes);
@@ -235,16 +253,4 @@ impl State {
             self.dropped_tail.drain(..excess);
         }
     }
-}
-
-/// Replaces control characters by visible symbols (`␛`).
-fn visible(text: &str) -> String {
-    let sign = |c: char| match c {
-        '\n' | '\t' => c,
-        '\u{7f}' => '␡',
-        '\0'..='\u{1f}' => char::from_u32(0x2400 + u32::from(c)).unwrap_or('�'),
-        '\u{80}'..='\u{9f}' => '�',
-        _ => c,
-    };
-    text.replace("\r\n", "\n").chars().map(sign).collect()
 }

@@ -3,7 +3,6 @@
 use super::jobs::{Job, JobState, RunMode};
 use super::output::{Output, OutputSize};
 use super::page::Position;
-use super::terminal_text::as_left;
 use crate::show;
 use lango_core::ToolError;
 use lango_sandbox::{CommandOutcome, ExceededLimit, ExitKind, Policy};
@@ -117,7 +116,7 @@ fn push_excerpt(text: &mut String, job: &Job) {
         let yet = if job.is_running() { " yet" } else { "" };
         push_line(text, &format!("[no output{yet}]"));
     }
-    push_line(text, &as_left(&excerpt.head));
+    push_line(text, &excerpt.head);
     if let Some(omitted) = excerpt.omitted {
         let call = status_call(&job.id, omitted.start);
         let size = show::size(omitted.bytes);
@@ -126,7 +125,7 @@ fn push_excerpt(text: &mut String, job: &Job) {
             &format!("[… {size} omitted here; continue with {call} …]"),
         );
     }
-    push_line(text, &as_left(&excerpt.tail));
+    push_line(text, &excerpt.tail);
     push_size_remark(text, &job.output);
 }
 

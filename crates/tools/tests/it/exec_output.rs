@@ -108,7 +108,7 @@ fn output_that_is_not_text_is_made_visible() {
         "exec",
         json!({"command": "printf 'a\\033[1mb\\000c\\377d\\r\\ne\\n'"}),
     );
-    assert_eq!(after_headline(&text, "exit code 0"), "a␛[1mb␀c�d\ne\n");
+    assert_eq!(after_headline(&text, "exit code 0"), "ab␀c�d\ne\n");
 }
 
 #[test]

@@ -106,13 +106,17 @@ impl ChatInput {
         let Some(last) = self.queued.drain(..).next_back() else {
             return;
         };
-        if self.editor.is_empty() {
+        let is_returned = self.editor.is_empty();
+        if is_returned {
             self.editor.set(&last);
         }
-        if count > 1 {
-            let notice = format!("{count} queued messages were not sent; ↑ shows them");
-            self.notice = Some(notice);
-        }
+        self.notice = match count {
+            1 if is_returned => None,
+            1 => Some("the queued message was not sent; ↑ shows it".to_owned()),
+            count => Some(format!(
+                "{count} queued messages were not sent; ↑ shows them"
+            )),
+        };
     }
 
     /// Puts a message back into the editor, because it cannot be sent now.

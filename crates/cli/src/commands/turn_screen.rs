@@ -334,7 +334,7 @@ impl<'a> TurnScreen<'a> {
                 if let Some(answer) = &mut self.answer {
                     answer.resize(columns());
                 }
-                Region::resize()?;
+                self.draw()?;
                 self.show_question_again()?;
                 return Ok(ScreenAction::Continue);
             }

@@ -75,11 +75,8 @@ pub fn request(
         rows += boxed.len();
         if rows > max_rows {
             let left = count((lines.len() - index) as u64, "more line");
-            text.extend(boxed_rows(
-                &format!("… {left} (v shows everything)"),
-                width,
-                1,
-            ));
+            let left = format!("… {left} (v shows everything)");
+            text.extend(boxed_rows(&left, width, usize::MAX));
             break;
         }
         text.extend(boxed);

@@ -37,8 +37,9 @@ struct State {
     output: Output,
     columns: usize,
     shown: LiveFrame,
-    /// The row of the region in which the cursor is.
+    /// The row and the column of the region in which the cursor is.
     cursor_row: usize,
+    cursor_column: usize,
 }
 
 static STATE: Mutex<Option<State>> = Mutex::new(None);
@@ -58,6 +59,7 @@ impl Region {
             columns: columns(),
             shown: LiveFrame::default(),
             cursor_row: 0,
+            cursor_column: 0,
         });
     }
 
@@ -84,9 +86,6 @@ impl Region {
         match &mut *lock() {
             Some(state) => {
                 let frame = state.shown.clone();
-                let erased = state.erase();
-                state.columns = columns();
-                write(state.output, &erased)?;
                 state.draw(&frame)
             }
             None => Ok(()),
@@ -129,6 +128,14 @@ impl Region {
 
 impl State {
     fn draw(&mut self, frame: &LiveFrame) -> io::Result<()> {
+        // The terminal may have wrapped the rows at a new width before the key reader says so.
+        let is_resized = columns() != self.columns;
+        let mut update = String::from(BEGIN_UPDATE);
+        update.push_str(HIDE_CURSOR);
+        if is_resized {
+            update.push_str(&self.erase());
+            self.columns = columns();
+        }
         let frame = LiveFrame {
             rows: frame
                 .rows
@@ -137,11 +144,9 @@ impl State {
                 .collect(),
             cursor: frame.cursor,
         };
-        if frame == self.shown {
+        if frame == self.shown && !is_resized {
             return Ok(());
         }
-        let mut update = String::from(BEGIN_UPDATE);
-        update.push_str(HIDE_CURSOR);
         if frame.rows.len() < self.shown.rows.len() || self.shown.rows.is_empty() {
             update.push_str(&self.erase());
             self.append_rows(&mut update, &frame);
@@ -159,6 +164,7 @@ impl State {
         let now = columns().max(1);
         let rows_above = self.shown.rows.iter().take(self.cursor_row);
         let above: usize = rows_above.map(|row| width(row).div_ceil(now).max(1)).sum();
+        let above = above + self.cursor_column / now;
         if above > 0 {
             let _ = write!(text, "\u{1b}[{above}A");
         }
@@ -166,6 +172,7 @@ impl State {
         text.push_str(CLEAR_BELOW);
         self.shown = LiveFrame::default();
         self.cursor_row = 0;
+        self.cursor_column = 0;
         text
     }
 
@@ -178,6 +185,7 @@ impl State {
             update.push_str(row);
         }
         self.cursor_row = frame.rows.len().saturating_sub(1);
+        self.cursor_column = self.column_after(frame.rows.last());
         self.place_cursor(update, frame);
     }
 
@@ -191,9 +199,11 @@ impl State {
             if index > 0 {
                 update.push_str(newline());
             }
+            self.cursor_column = 0;
             if self.shown.rows.get(index) != Some(row) {
                 update.push_str(CLEAR_LINE);
                 update.push_str(row);
+                self.cursor_column = self.column_after(Some(row));
             }
         }
         self.cursor_row = frame.rows.len().saturating_sub(1);
@@ -212,8 +222,15 @@ impl State {
             }
             update.push_str(SHOW_CURSOR);
             self.cursor_row = row.min(self.cursor_row);
+            self.cursor_column = column;
         }
         self.shown = frame.clone();
+    }
+
+    /// Returns the column of the cursor after a row was written. After the last column it waits there.
+    fn column_after(&self, row: Option<&String>) -> usize {
+        let written = row.map_or(0, |row| width(row));
+        written.min(self.columns.saturating_sub(1))
     }
 }
 

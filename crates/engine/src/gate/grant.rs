@@ -4,7 +4,7 @@
 //! content.
 
 use super::harmless;
-use super::pattern::is_literal;
+use super::pattern::{fits, is_literal, literal_text};
 use super::subject::SubjectText;
 use crate::tree::Tree;
 use lango_core::{ApprovalRequest, Grant, RuleSubject, Text};
@@ -70,8 +70,23 @@ pub fn edited_grant_problem(subject: RuleSubject, offered: &str, pattern: &str) 
         Some((_, content)) if unbound(pattern, Some(&content.into())).is_none() => Some(format!(
             "the pattern must end with `{CONTENT_MARK}{content}`, so that changed files are asked for again"
         )),
-        _ => grant_problem(subject, pattern).map(str::to_owned),
+        _ => grant_problem(subject, pattern)
+            .map(str::to_owned)
+            .or_else(|| misses_call(subject, offered, pattern)),
     }
+}
+
+/// Returns why an edited pattern would not even cover the call for which it was offered: it is probably misspelled.
+fn misses_call(subject: RuleSubject, offered: &str, pattern: &str) -> Option<String> {
+    let call = literal_text(offered)?;
+    let covers = match subject {
+        RuleSubject::Path => fits(pattern, &call, |_| true),
+        RuleSubject::Command if is_literal(pattern) => {
+            literal_text(pattern).as_ref() == Some(&call)
+        }
+        RuleSubject::Command | RuleSubject::Site | RuleSubject::Arguments => true,
+    };
+    (!covers).then(|| format!("it does not cover this call, `{call}`"))
 }
 
 /// Whether the pattern is a host, or `*.` and a host that is not a top-level domain.

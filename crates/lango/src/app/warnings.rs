@@ -50,9 +50,20 @@ impl App {
         if !self.tree.unmatched.is_empty() {
             let names = self.tree.unmatched.iter().map(|name| name.as_str());
             let names: Vec<&str> = names.collect();
+            let servers = self.loaded.settings.mcp.servers.keys();
+            let mut servers = servers.filter(|id| {
+                let prefix = format!("{id}_");
+                names.iter().any(|name| name.starts_with(&prefix))
+            });
+            let next = servers.next().map(|id| {
+                format!(
+                    "; run `lango config set mcp.servers.{id}.agent operator` to give them to one"
+                )
+            });
             warnings.push(format!(
-                "no agent owns these tools, so they cannot run: {}",
-                names.join(", ")
+                "no agent owns these tools, so they cannot run: {}{}",
+                names.join(", "),
+                next.unwrap_or_default()
             ));
         }
         if self.workspace.policy().hide_dotfiles_in.is_some() {

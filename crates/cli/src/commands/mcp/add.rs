@@ -54,6 +54,11 @@ pub(super) async fn add(flags: Vec<String>, arguments: AddArguments) -> Result<E
     for hint in hints(&arguments, &process_env.cwd) {
         screen::say(&hint);
     }
+    if arguments.agent.is_none() {
+        screen::say(&format!(
+            "an agent gets its tools if their names start like its own tools; otherwise run `lango config set {section}.agent operator`"
+        ));
+    }
     screen::print(&format!(
         "next: `lango mcp test {id}` connects and shows its tools"
     ))?;

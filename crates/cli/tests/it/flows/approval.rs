@@ -178,3 +178,31 @@ fn a_second_question_is_announced() {
     let screen = terminal.wait_for("press a key");
     assert!(!screen.contains("after this"), "{screen}");
 }
+
+#[test]
+fn a_question_is_on_the_screen_once_after_the_window_became_narrow() {
+    let provider = writer("x");
+    let lango = Lango::new();
+    let mut terminal = Tmux::chat(&lango, WIDE, provider.server.url());
+    terminal.say("write");
+    terminal.wait_for("press a key");
+    for (columns, last_hint) in [(60, "  shift-tab accepts edits"), (40, "  accepts edits")] {
+        terminal.resize(Size { columns, rows: 40 });
+        terminal.wait_until("the new width", |screen| {
+            screen.lines().any(|row| row == last_hint)
+        });
+    }
+    terminal.press(&["n"]);
+    terminal.wait_for("3 model calls");
+    let scrollback = terminal.scrollback();
+    assert_eq!(
+        scrollback.matches("└ write new.txt?").count(),
+        0,
+        "{scrollback}"
+    );
+    assert_eq!(
+        scrollback.matches("wants to use fs_write").count(),
+        1,
+        "{scrollback}"
+    );
+}

@@ -6,10 +6,9 @@ use super::running_steps::RunningSteps;
 use super::spans::log_end;
 use super::turn_context::TurnContext;
 use super::{
-    Runner, RunnerError, RunnerParts, TurnEnd, TurnReport, UpdateSender, append, append_last,
-    grants, remote, report, step,
+    Runner, RunnerError, TurnEnd, TurnReport, append, append_last, grants, remote, report, step,
 };
-use crate::turn::{PartialReply, StepKey, Turn, TurnInput, TurnStep};
+use crate::turn::{StepKey, Turn, TurnInput, TurnStep};
 use lango_core::{Effect, Event, EventBatch};
 use std::collections::HashSet;
 use std::time::Duration;
@@ -78,7 +77,7 @@ impl Conversation {
             // Wait for a result or another input.
             let reason = tokio::select! {
                 biased;
-                () = cancel.cancelled() => WakeReason::End(TurnInput::Cancelled { partial: partial_reply(parts, updates) }),
+                () = cancel.cancelled() => WakeReason::End(TurnInput::Cancelled { partial: updates.partial_replies() }),
                 () = &mut deadline => WakeReason::End(TurnInput::TimeSpent),
                 given = answers.next() => WakeReason::Answer(given),
                 progress = remote_progress.next() => WakeReason::Progress(progress),
@@ -162,17 +161,6 @@ fn check_answer(turn: &Turn, given: &PendingAnswer) -> Result<TurnInput, RunnerE
         request,
         answer: given.answer.clone(),
         by: given.by.clone(),
-    })
-}
-
-/// Returns the beginning of the answer that the user sees now.
-fn partial_reply(parts: &RunnerParts, updates: &UpdateSender) -> Option<PartialReply> {
-    let draft = updates.draft()?;
-    Some(PartialReply {
-        model: parts.model_of(&draft.author).name().into(),
-        frame: draft.frame,
-        agent: draft.author,
-        text: draft.text,
     })
 }
 

@@ -99,7 +99,9 @@ impl Conversation {
             return Err(RunnerError::NothingPending);
         }
         self.continue_turn(
-            Some(TurnInput::Cancelled { partial: None }),
+            Some(TurnInput::Cancelled {
+                partial: Vec::new(),
+            }),
             TurnContext::new(&lease, &cancel, updates),
         )
         .await
@@ -172,7 +174,9 @@ impl Conversation {
             return Err(RunnerError::NothingPending);
         }
         self.continue_turn(
-            Some(TurnInput::Cancelled { partial: None }),
+            Some(TurnInput::Cancelled {
+                partial: Vec::new(),
+            }),
             TurnContext::new(&lease, &cancel, updates),
         )
         .await

@@ -10,8 +10,9 @@
 mod progress;
 
 use super::TurnUpdate;
+use crate::turn::PartialReply;
 use futures_util::Stream;
-use lango_core::{AgentName, Event, EventBatch, EventBody, FrameId};
+use lango_core::{AgentName, Event, EventBatch, EventBody, FrameId, Text};
 use progress::StepProgress;
 pub(crate) use progress::end_of_output;
 use std::collections::VecDeque;
@@ -25,7 +26,7 @@ pub fn turn_updates() -> (UpdateSender, UpdateReceiver) {
     let channel = Arc::new(Channel::default());
     let sender = UpdateSender {
         channel: Arc::clone(&channel),
-        draft: Mutex::default(),
+        replies: Mutex::default(),
     };
     (sender, UpdateReceiver(channel))
 }
@@ -34,16 +35,8 @@ pub fn turn_updates() -> (UpdateSender, UpdateReceiver) {
 #[derive(Debug)]
 pub struct UpdateSender {
     channel: Arc<Channel>,
-    /// The draft that was sent and neither withdrawn nor stored.
-    draft: Mutex<Option<ShownDraft>>,
-}
-
-/// The beginning of an answer, as the user sees it while the model writes.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct ShownDraft {
-    pub frame: FrameId,
-    pub author: AgentName,
-    pub text: String,
+    /// The replies that are being written and are not stored yet.
+    replies: Mutex<Vec<PartialReply>>,
 }
 
 /// The receiving half. Dropping it discards all updates, and the turn continues.
@@ -76,52 +69,74 @@ struct Queue {
 impl UpdateSender {
     /// Sends an update. Does nothing if the receiver is gone.
     pub fn send(&self, update: TurnUpdate) {
-        self.keep_draft(&update);
+        self.note(&update);
         self.channel.change(|queue| queue.push(update));
-    }
-
-    /// Returns the draft that the user sees now.
-    pub(crate) fn draft(&self) -> Option<ShownDraft> {
-        self.lock_draft().clone()
-    }
-
-    fn keep_draft(&self, update: &TurnUpdate) {
-        match update {
-            TurnUpdate::Draft {
-                frame,
-                author,
-                text,
-            } => match &mut *self.lock_draft() {
-                Some(draft) if draft.frame == *frame => draft.text.push_str(text),
-                draft => {
-                    *draft = Some(ShownDraft {
-                        frame: frame.clone(),
-                        author: author.clone(),
-                        text: text.clone(),
-                    });
-                }
-            },
-            TurnUpdate::DraftWithdrawn => *self.lock_draft() = None,
-            TurnUpdate::Stored(batch) => {
-                let mut draft = self.lock_draft();
-                let is_reply =
-                    |draft: &mut ShownDraft| batch.iter().any(|event| ends_draft(event, draft));
-                draft.take_if(is_reply);
-            }
-            _ => {}
-        }
-    }
-
-    fn lock_draft(&self) -> MutexGuard<'_, Option<ShownDraft>> {
-        self.draft.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Sends that the model call of a frame produced more output.
     pub(crate) fn send_model_progress(&self, frame: &FrameId, bytes: usize) {
         if bytes > 0 {
+            let mut replies = self.lock_replies();
+            if let Some(reply) = replies.iter_mut().find(|reply| reply.frame == *frame) {
+                reply.bytes += bytes;
+            }
+            drop(replies);
             self.channel
                 .change(|queue| queue.progress.add_bytes(frame, bytes));
         }
+    }
+
+    /// Returns the replies that are being written now.
+    pub(crate) fn partial_replies(&self) -> Vec<PartialReply> {
+        self.lock_replies().clone()
+    }
+
+    /// Keeps track of the replies that are being written.
+    fn note(&self, update: &TurnUpdate) {
+        let mut replies = self.lock_replies();
+        let new = |frame: &FrameId, agent: &AgentName, model: &Text| PartialReply {
+            frame: frame.clone(),
+            agent: agent.clone(),
+            model: Text::clone(model),
+            bytes: 0,
+            text: String::new(),
+        };
+        match update {
+            TurnUpdate::ModelStarted {
+                frame,
+                agent,
+                model,
+            } => {
+                replies.retain(|reply| reply.frame != *frame);
+                replies.push(new(frame, agent, model));
+            }
+            TurnUpdate::Draft {
+                frame,
+                author,
+                text,
+            } => {
+                // A remote agent starts no model.
+                if !replies.iter().any(|reply| reply.frame == *frame) {
+                    replies.push(new(frame, author, &"".into()));
+                }
+                let mut replies = replies.iter_mut();
+                if let Some(reply) = replies.find(|reply| reply.frame == *frame) {
+                    reply.text.push_str(text);
+                }
+            }
+            TurnUpdate::DraftWithdrawn => replies.iter_mut().for_each(|reply| reply.text.clear()),
+            TurnUpdate::Stored(batch) => {
+                let is_stored = |reply: &PartialReply| {
+                    batch.iter().any(|event| ends_reply(event, &reply.frame))
+                };
+                replies.retain(|reply| !is_stored(reply));
+            }
+            _ => {}
+        }
+    }
+
+    fn lock_replies(&self) -> MutexGuard<'_, Vec<PartialReply>> {
+        self.replies.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whether someone may still read the updates.
@@ -335,13 +350,15 @@ fn ends_turn(batch: &EventBatch) -> bool {
     matches!(last, Some(EventBody::TurnFinished { .. }))
 }
 
-/// Whether this event holds the reply whose beginning is the draft.
-fn ends_draft(event: &Event, draft: &ShownDraft) -> bool {
-    let is_reply = matches!(
+/// Whether a call of the model or the remote agent of this frame ended with this event.
+fn ends_reply(event: &Event, frame: &FrameId) -> bool {
+    let is_end = matches!(
         event.body,
-        EventBody::AgentMessage { .. } | EventBody::RemoteReturned { .. }
+        EventBody::AgentMessage { .. }
+            | EventBody::RemoteReturned { .. }
+            | EventBody::TurnCorrected { .. }
     );
-    is_reply && event.frame == draft.frame
+    is_end && event.frame == *frame
 }
 
 #[cfg(test)]

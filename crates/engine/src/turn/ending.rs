@@ -90,9 +90,11 @@ impl Turn {
 
     /// Ends a turn because the user stopped it. What the user has seen of the answer becomes the answer, so that the
     /// next message can refer to it.
-    pub(super) fn cancel(&mut self, partial: Option<PartialReply>) {
-        let partial = partial.filter(|partial| !partial.text.trim().is_empty());
-        let partial = partial.and_then(|partial| self.store_partial(partial));
+    pub(super) fn cancel(&mut self, partial: Vec<PartialReply>) {
+        let mut answer = None;
+        for reply in partial {
+            answer = self.store_partial(reply).or(answer);
+        }
         self.stop_calls("stopped by the user");
         self.correct(
             &FrameId::root(),
@@ -100,40 +102,33 @@ impl Turn {
             None,
             "stopped by the user".to_owned(),
         );
-        let answer = partial.or_else(|| {
+        let answer = answer.or_else(|| {
             self.store_effects_notice("The request was stopped before it was answered.")
         });
         self.finish(Outcome::Cancelled, answer);
     }
 
-    /// Stores the beginning of a reply as the answer, with a list of what was done before. Returns `None` if its agent
-    /// is not replying.
+    /// Stores what a stopped reply has cost and, if it is the beginning of the answer, its text with a list of what was
+    /// done before. Returns the `seq` of the answer.
     fn store_partial(&mut self, partial: PartialReply) -> Option<u64> {
         let PartialReply {
             frame: id,
             agent,
             model,
+            bytes,
             text,
         } = partial;
-        let frame = self.state.frame(&id)?;
-        let is_replying = frame.is_open() && (frame.is_remote || frame.awaits_model());
-        if !is_replying {
-            return None;
-        }
-        // The provider reports the usage at the end of a reply, so it is estimated.
-        let usage = Usage {
-            input_tokens: self.estimated_tokens(frame, self.state.events),
-            output_tokens: request_size::tokens(text.len()),
-            ..Usage::default()
+        let frame = self.state.frame(&id).filter(|frame| frame.is_open())?;
+        let (is_remote, awaits_model) = (frame.is_remote, frame.awaits_model());
+        let is_answer = !text.trim().is_empty();
+        let text: Text = if is_answer {
+            let effects = self.state.effects.describe();
+            let effects = effects.map(|done| format!("\n\n{done}"));
+            (cut_off(&text, "the user stopped it") + &effects.unwrap_or_default()).into()
+        } else {
+            "".into()
         };
-        let effects = self
-            .state
-            .effects
-            .describe()
-            .map(|done| format!("\n\n{done}"));
-        let text = cut_off(&text, "the user stopped it") + &effects.unwrap_or_default();
-        let text: Text = text.into();
-        let body = if frame.is_remote {
+        let body = if is_remote && is_answer {
             EventBody::RemoteReturned {
                 status: CallStatus::Unknown,
                 output: text,
@@ -141,11 +136,17 @@ impl Turn {
                 thread: None,
                 attachments: Vec::new(),
             }
-        } else {
+        } else if awaits_model && (bytes > 0 || is_answer) {
+            // The provider reports the usage at the end of a reply, so it is estimated.
+            let usage = Usage {
+                input_tokens: self.estimated_tokens(frame, self.state.events),
+                output_tokens: request_size::tokens(bytes),
+                ..Usage::default()
+            };
             EventBody::AgentMessage {
                 text,
                 calls: Vec::new(),
-                is_final: true,
+                is_final: is_answer,
                 model: Some(model),
                 usage,
                 cost_micros: (self.state.setup.price_of(&agent)).map(|price| price.cost(&usage)),
@@ -153,8 +154,11 @@ impl Turn {
                 stop: StopReason::Cancelled,
                 trust: self.trust_of_reply(&id, &agent),
             }
+        } else {
+            return None;
         };
-        Some(self.emit(id, agent, body))
+        let seq = self.emit(id, agent, body);
+        is_answer.then_some(seq)
     }
 
     pub(super) fn interrupt(&mut self) {

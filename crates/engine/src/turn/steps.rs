@@ -72,8 +72,11 @@ pub enum StepKey {
 pub struct PartialReply {
     pub frame: FrameId,
     pub agent: AgentName,
-    /// The model of the agent.
+    /// The model of the agent; empty for a remote agent.
     pub model: Text,
+    /// The size of everything that the model has written.
+    pub bytes: usize,
+    /// The beginning of the answer, if the user saw it.
     pub text: String,
 }
 
@@ -120,8 +123,8 @@ pub enum TurnInput {
     },
     /// The user cancelled the turn.
     Cancelled {
-        /// The beginning of the answer, if the user saw one.
-        partial: Option<PartialReply>,
+        /// The replies that were being written.
+        partial: Vec<PartialReply>,
     },
     /// The time limit of the turn passed.
     TimeSpent,

@@ -49,7 +49,11 @@ pub(crate) fn inspection(call: &Call, choices: &mut Choices<'_>) -> Inspection {
 /// Answers at random, or ends the turn.
 pub(crate) fn answer(waiting: &PendingApproval, choices: &mut Choices<'_>) -> TurnInput {
     match choices.next(20) {
-        18 => return TurnInput::Cancelled { partial: None },
+        18 => {
+            return TurnInput::Cancelled {
+                partial: Vec::new(),
+            };
+        }
         19 => return TurnInput::Interrupted,
         _ => {}
     }

@@ -138,9 +138,12 @@ fn waiting_for_an_approval_is_not_active_time() {
         (driven.turn.active_ms(), driven.turn.is_parked()),
         (1_000, false)
     );
-    driven
-        .turn
-        .accept(TurnInput::Cancelled { partial: None }, Timestamp(9_000_500));
+    driven.turn.accept(
+        TurnInput::Cancelled {
+            partial: Vec::new(),
+        },
+        Timestamp(9_000_500),
+    );
     assert_eq!(driven.turn.active_ms(), 1_500);
 }
 

@@ -157,7 +157,12 @@ fn run_turn(tree: &Arc<Tree>, choices: &mut Choices<'_>) -> Result<CompletedTurn
     }
     modes.note(&events, permissions.mode.get());
     prop_assert!(turn.ready().is_empty());
-    let after_the_end = turn.accept(TurnInput::Cancelled { partial: None }, Timestamp(3));
+    let after_the_end = turn.accept(
+        TurnInput::Cancelled {
+            partial: Vec::new(),
+        },
+        Timestamp(3),
+    );
     prop_assert!(after_the_end.is_empty());
     Ok(CompletedTurn {
         events,
@@ -169,18 +174,21 @@ fn run_turn(tree: &Arc<Tree>, choices: &mut Choices<'_>) -> Result<CompletedTurn
 }
 
 /// Returns the beginning of the reply for which a step waits.
-fn partial_reply(step: &TurnStep) -> Option<PartialReply> {
+fn partial_reply(step: &TurnStep) -> Vec<PartialReply> {
     let (frame, agent) = match step {
         TurnStep::CallModel(step) => (&step.frame, &step.agent),
         TurnStep::CallRemote(step) => (&step.frame, &step.agent),
-        TurnStep::CallTool(_) => return None,
+        TurnStep::CallTool(_) => return Vec::new(),
     };
-    Some(PartialReply {
+    let answers_user = frame.is_root();
+    let text = if answers_user { "The beginning" } else { "" };
+    vec![PartialReply {
         frame: frame.clone(),
         agent: agent.clone(),
         model: "test/scripted".into(),
-        text: "The beginning".to_owned(),
-    })
+        bytes: 13,
+        text: text.to_owned(),
+    }]
 }
 
 fn result_of(one: RunningStep, choices: &mut Choices<'_>) -> TurnInput {

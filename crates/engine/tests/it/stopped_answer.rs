@@ -7,7 +7,7 @@ use lango_core::{
     ModelRequest, Outcome, Price, RemoteEvent, StopReason, Trust,
 };
 use lango_engine::{CancelToken, Conversation, TurnReport, TurnUpdate, turn_updates};
-use lango_testkit::model::{ScriptedModel, call, delegate_and_finish, say};
+use lango_testkit::model::{ScriptedModel, call, calls, delegate_and_finish, say};
 use lango_testkit::remote::ScriptedRemote;
 use lango_testkit::tool::CountingTool;
 use serde_json::json;
@@ -207,4 +207,51 @@ async fn a_withdrawn_draft_is_not_kept() {
     let (sender, _updates) = turn_updates();
     let report = finished(conversation.turn("x", &stop, &sender).await.unwrap());
     assert_eq!((report.outcome, report.answer), (Outcome::Cancelled, None));
+}
+
+#[tokio::test]
+async fn stopped_replies_of_several_agents_are_counted_and_their_texts_are_no_answer() {
+    let bench = Bench::new(vec![Arc::new(CountingTool::new("fs_read"))]);
+    let delegate = |agent: &str| ("delegate", json!({ "agent": agent, "task": "write" }));
+    let text = format!("{}|", "word ".repeat(80));
+    let script = [
+        calls([delegate("planner"), delegate("operator")]),
+        say(&text),
+        say(&text),
+    ];
+    let mut conversation = bench.runner(HangingModel(scripted(script))).start(local());
+    let (sender, mut updates) = turn_updates();
+    let cancel = CancelToken::new();
+    let reader = async {
+        let mut written = 0;
+        while written < 2 * 400 {
+            if let Some(TurnUpdate::ModelProgress { bytes, .. }) = updates.recv().await {
+                written += bytes;
+            }
+        }
+        cancel.cancel();
+    };
+    let turn = conversation.turn("write", &cancel, &sender);
+    let (end, ()) = futures_util::future::join(turn, reader).await;
+    let report = finished(end.unwrap());
+    assert_eq!((report.model_calls, report.answer), (3, None));
+    assert!(report.usage.output_tokens > 2 * 80, "{:?}", report.usage);
+    let events = log(&bench, conversation.session()).await;
+    let is_stopped = |event: &&Event| {
+        matches!(
+            event.body,
+            EventBody::AgentMessage {
+                stop: StopReason::Cancelled,
+                is_final: false,
+                ..
+            }
+        )
+    };
+    let mut authors: Vec<&str> = events
+        .iter()
+        .filter(is_stopped)
+        .map(|event| event.author.as_str())
+        .collect();
+    authors.sort_unstable();
+    assert_eq!(authors, ["operator", "planner"]);
 }

@@ -3,7 +3,7 @@
 use super::tmux::{NARROW, Tmux, WIDE};
 use super::{last_seconds, spinner_rows};
 use crate::lango::Lango;
-use crate::models::Provider;
+use crate::models::{Provider, flags};
 use lango_testkit::model::{call, delegate_and_finish, say};
 use serde_json::json;
 
@@ -81,6 +81,31 @@ fn a_command_that_fails_shows_its_exit_code() {
 }
 
 /// Returns the numbers of the printed lines that are on the screen.
+#[test]
+fn a_progress_bar_takes_one_row_and_the_model_gets_its_last_state() {
+    let bar = r"for i in 1 2 3 4 5 6; do printf '\r\033[32m[%s]\033[0m %d0%%' bar $i; sleep 0.4; done; echo";
+    let provider = Provider::new(vec![
+        delegate_and_finish("operator", "load"),
+        call("exec", json!({ "command": bar })),
+        say("Loaded."),
+    ]);
+    let lango = Lango::new();
+    let mut arguments = flags("openai", provider.server.url());
+    arguments.extend(["-c", "approval.rules=[{action='allow',tool='exec'}]"].map(str::to_owned));
+    let terminal = Tmux::start(&lango, WIDE, &arguments, &[]);
+    terminal.wait_for("mode: ask");
+    terminal.say("load");
+    for state in ["[bar] 20%", "[bar] 40%"] {
+        let screen = terminal.wait_for(state);
+        assert_eq!(screen.matches("[bar]").count(), 1, "{screen}");
+        assert!(!screen.contains(['␍', '␛']), "{screen}");
+    }
+    terminal.wait_for("3 model calls");
+    let request = provider.server.requests()[2].body.to_string();
+    assert!(request.contains("[bar] 60%"), "{request}");
+    assert!(!request.contains("[bar] 50%"), "{request}");
+}
+
 fn printed(screen: &str) -> Vec<u32> {
     let numbers = screen
         .lines()

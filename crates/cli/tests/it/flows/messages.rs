@@ -86,6 +86,22 @@ fn a_stopped_turn_returns_several_queued_messages_one_at_a_time() {
 }
 
 #[test]
+fn a_queued_message_that_is_not_sent_is_named_if_another_one_is_being_written() {
+    let provider = Provider::new(vec![ScriptedAnswer::from(Fault::SilentBeforeHead)]);
+    let lango = Lango::new();
+    let terminal = Tmux::chat(&lango, WIDE, provider.server.url());
+    terminal.say("first");
+    terminal.wait_until("a running turn", |screen| !spinner_rows(screen).is_empty());
+    terminal.say("second");
+    terminal.wait_for("queued: second");
+    terminal.type_text("third");
+    terminal.wait_for("> third");
+    terminal.press(&["Escape"]);
+    let screen = terminal.wait_for("the queued message was not sent; ↑ shows it");
+    assert!(screen.contains("> third"), "{screen}");
+}
+
+#[test]
 fn what_an_agent_says_before_it_delegates_stays_on_the_screen() {
     let delegation = ModelReply {
         text: "I will ask the planner.".to_owned(),

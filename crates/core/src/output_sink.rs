@@ -16,8 +16,9 @@ impl OutputSink {
         Self(Some(Arc::new(show)))
     }
 
-    /// Shows the next piece of the output. Never waits: if there is more than can be shown, only the end is. Secrets that lango
-    /// knows are masked, also if a value is split over several pieces.
+    /// Shows the next piece of the output. A carriage return in it starts the last line again. Never waits: if there is
+    /// more than can be shown, only the end is. Secrets that lango knows are masked, also if a value is split over several
+    /// pieces.
     pub fn push(&self, text: &str) {
         if let Some(show) = &self.0 {
             show(text);

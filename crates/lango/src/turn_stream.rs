@@ -58,7 +58,7 @@ pub enum TurnEvent {
     ToolOutput {
         /// The call.
         call: CallId,
-        /// The next lines, or a part of a line.
+        /// The next lines, or a part of a line. A carriage return starts the last line again.
         text: String,
     },
     /// The turn ended. This is the last item.

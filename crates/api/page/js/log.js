@@ -140,7 +140,8 @@ const REDUCERS = {
     turn.answers.set(event.seq, answer);
     if (isFinal && (frame.isRoot || frame.finish)) turn.answer = answer;
     // Words of lango itself end a frame whose model failed.
-    if (isFinal) endFrame(turn, frame, event, isOwn ? "failed" : "done", "");
+    const isStopped = event.stop?.reason === "cancelled";
+    if (isFinal) endFrame(turn, frame, event, isStopped ? "stopped" : isOwn ? "failed" : "done", "");
   },
   "agent.delegated"(turn, frame, event) {
     const next = newFrame(event.call, event.agent, event);

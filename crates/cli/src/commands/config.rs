@@ -85,9 +85,10 @@ pub(super) async fn config(
     Ok(Exit::Ok)
 }
 
-/// Warns if no model can be used with the changed configuration.
+/// Warns if no model can be used with the changed configuration of models.
 async fn warn_if_unusable(flags: Vec<String>, key: &str) {
-    if !key.starts_with("agent.") && !key.starts_with("providers.") {
+    let is_of_models = ["agent.model", "agent.fallback", "providers."];
+    if !is_of_models.iter().any(|start| key.starts_with(start)) {
         return;
     }
     let chosen = async { App::load(flags).await?.choose_model().await };

@@ -98,9 +98,9 @@ struct LastExchange<'a> {
 }
 
 impl PickDetail for LastExchange<'_> {
-    async fn detail(&mut self, position: usize) -> Vec<String> {
+    async fn detail(&mut self, position: usize, width: usize) -> Vec<String> {
         let session = &self.offered[position].id;
-        let lines = recap_lines(self.sessions, session, 1, Style::Plain).await;
+        let lines = recap_lines(self.sessions, session, 1, (width, Style::Plain)).await;
         let lines = lines.unwrap_or_else(|failure| vec![sanitize(&failure.to_string()).into()]);
         lines.into_iter().filter(|line| !line.is_empty()).collect()
     }
@@ -209,7 +209,7 @@ pub(super) async fn print_recap(
     session: &SessionId,
     style: Style,
 ) -> Result<(), Failure> {
-    for row in recap_lines(sessions, session, RECAP_TURNS, style).await? {
+    for row in recap_lines(sessions, session, RECAP_TURNS, (screen::columns(), style)).await? {
         screen::print_rendered(&row)?;
     }
     Ok(())
@@ -219,7 +219,7 @@ async fn recap_lines(
     sessions: &Sessions,
     session: &SessionId,
     turns: usize,
-    style: Style,
+    (width, style): (usize, Style),
 ) -> Result<Vec<String>, Failure> {
     let head = match sessions.store.read_head(session).await {
         Err(StoreError::NotFound { .. }) => return Ok(Vec::new()),
@@ -235,5 +235,5 @@ async fn recap_lines(
         let message = EventRange { from, limit: 1 };
         events.extend(sessions.store.read(session, message).await?);
     }
-    Ok(recap(&events, screen::columns(), style))
+    Ok(recap(&events, width, style))
 }

@@ -43,6 +43,11 @@ impl StreamedAnswer {
         Ok(())
     }
 
+    /// Whether there is a draft that is not withdrawn.
+    pub(super) fn is_shown(&self) -> bool {
+        !self.written.is_empty() && !self.is_withdrawn
+    }
+
     /// Renders what has arrived since the last time, and prints the lines that are settled. Tokens arrive more often
     /// than frames are drawn, and rendering each of them would be wasted.
     pub(super) fn render(&mut self) -> io::Result<()> {

@@ -83,6 +83,8 @@ pub(super) struct TurnScreen<'a> {
     is_dirty: bool,
     last_drawn: Instant,
     is_stopping: bool,
+    /// Lines about the end of the turn, which follow the streamed answer.
+    closing_lines: Vec<String>,
 }
 
 /// What the loop that shows a turn has to handle.
@@ -142,6 +144,7 @@ impl<'a> TurnScreen<'a> {
             is_dirty: true,
             last_drawn: Instant::now() - REDRAW_INTERVAL,
             is_stopping: false,
+            closing_lines: Vec::new(),
         }
     }
 
@@ -188,8 +191,15 @@ impl<'a> TurnScreen<'a> {
             }
             (ActivityDetail::Calls, _) => 0,
         };
+        let ends_turn = matches!(&update, TurnUpdate::Stored(events) if events
+            .iter()
+            .any(|event| matches!(event.body, EventBody::TurnFinished { .. })));
         for line in lines.into_iter().take(shown) {
             if let Some(answer) = &mut self.answer {
+                if ends_turn && answer.is_shown() {
+                    self.closing_lines.push(line);
+                    continue;
+                }
                 answer.interrupt()?;
             }
             self.print_line(&line)?;
@@ -294,10 +304,7 @@ impl<'a> TurnScreen<'a> {
                 let (rows, cursor) = prompt.rows(columns, others, &self.palette);
                 let above = frame.rows.len();
                 frame.rows.extend(rows);
-                if cursor.is_some() {
-                    frame.cursor = cursor.map(|(row, column)| (row + above, column));
-                    return frame;
-                }
+                frame.cursor = cursor.map(|(row, column)| (row + above, column));
             }
             None => {
                 let hint = match (self.is_stopping, self.input.is_some()) {
@@ -310,7 +317,7 @@ impl<'a> TurnScreen<'a> {
                     .extend(self.activity.rows(spinner, hint, columns));
             }
         }
-        if let Some(input) = &mut self.input {
+        if let Some(input) = self.input.as_mut().filter(|_| frame.cursor.is_none()) {
             // Keys answer the question, so no empty input invites to type.
             if is_armed && input.is_empty() {
                 input.push_status(&mut frame, columns, &self.palette);
@@ -407,6 +414,9 @@ impl<'a> TurnScreen<'a> {
             }
             (None, _) => false,
         };
+        for line in std::mem::take(&mut self.closing_lines) {
+            self.print_line(&line)?;
+        }
         if self.activity.elapsed() > BELL_AFTER {
             Region::send("\u{7}");
         }

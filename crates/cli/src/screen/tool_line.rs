@@ -55,8 +55,8 @@ pub(super) fn result_text(
         }
         _ => first,
     };
-    // Memories and passages are lines of JSON, of which the user wants the text.
-    let fields: Option<Value> = (result.starts_with('{'))
+    // Memories are lines of JSON, of which the user wants the text.
+    let fields: Option<Value> = (tool.starts_with("memory_") && status == CallStatus::Ok)
         .then(|| serde_json::from_str(result).ok())
         .flatten();
     let text = fields.as_ref().and_then(|fields| fields["text"].as_str());

@@ -11,10 +11,13 @@ const PAGE: usize = 10;
 /// The most rows that describe the selected row.
 const MAX_DETAIL_ROWS: usize = 6;
 
+/// The number of spaces before them.
+const INDENT: usize = 4;
+
 /// Describes the rows of a list.
 pub trait PickDetail {
-    /// Returns what is shown below the list while the row at this position is selected.
-    fn detail(&mut self, position: usize) -> impl Future<Output = Vec<String>>;
+    /// Returns what is shown below the list while the row at this position is selected, in lines of this width.
+    fn detail(&mut self, position: usize, width: usize) -> impl Future<Output = Vec<String>>;
 }
 
 /// Lets the user pick a row. Returns its position, or `None` if the user left.
@@ -46,18 +49,32 @@ async fn choose(
     palette: &Palette,
 ) -> io::Result<Option<usize>> {
     let mut list = PickList::new(items);
-    let mut detail = (None, Vec::new());
+    let mut described = None;
+    let mut detail = Vec::new();
     loop {
         let selected = list.selected_item();
-        if let Some(position) = selected.filter(|_| detail.0 != selected) {
-            detail = (selected, details.detail(position).await);
+        if described != selected {
+            detail.clear();
         }
-        let shown = if selected.is_some() { &*detail.1 } else { &[] };
-        Region::draw(&list.frame(title, shown, palette))?;
-        match keys.next().await {
+        Region::draw(&list.frame(title, &detail, palette))?;
+        // While an arrow key is held down, no row needs its detail.
+        let mut key = keys.try_next();
+        if let (None, Some(position)) = (&key, selected.filter(|_| described != selected)) {
+            detail = details
+                .detail(position, columns().saturating_sub(INDENT))
+                .await;
+            described = selected;
+            Region::draw(&list.frame(title, &detail, palette))?;
+            key = keys.try_next();
+        }
+        let key = match key {
+            Some(key) => key,
+            None => keys.next().await,
+        };
+        match key {
             Key::Enter if selected.is_some() => return Ok(selected),
             Key::Escape | Key::Ctrl('c' | 'd') | Key::Closed => return Ok(None),
-            Key::Resize => Region::resize()?,
+            Key::Resize => Region::redraw()?,
             key => list.handle(&key),
         }
     }
@@ -121,7 +138,12 @@ impl<'a> PickList<'a> {
     fn frame(&self, title: &str, detail: &[String], palette: &Palette) -> LiveFrame {
         let columns = columns();
         let matching = self.matching();
-        let list_rows = rows().saturating_sub(5 + MAX_DETAIL_ROWS).max(3);
+        // The title, the row below the list, and the keys.
+        let others = 4;
+        let list_rows = rows().saturating_sub(others + 1 + MAX_DETAIL_ROWS).max(3);
+        let detail_rows = rows()
+            .saturating_sub(others + list_rows)
+            .min(MAX_DETAIL_ROWS);
         let first = (self.selected + 1).saturating_sub(list_rows);
         let mut shown = vec![format!("{title}  {}", self.typed)];
         for (row, position) in matching.iter().enumerate().skip(first).take(list_rows) {
@@ -139,8 +161,8 @@ impl<'a> PickList<'a> {
         if hidden > 0 {
             shown.push(palette.dim(&format!("  … {hidden} more below")));
         }
-        let detail = detail.iter().take(MAX_DETAIL_ROWS);
-        shown.extend(detail.map(|line| palette.dim(&format!("    {line}"))));
+        let detail = detail.iter().take(detail_rows);
+        shown.extend(detail.map(|line| palette.dim(&format!("{:INDENT$}{line}", ""))));
         shown.push(palette.dim("  ↑ ↓ select · type to filter · enter opens · esc leaves"));
         let column = title.chars().count() + 2 + self.typed.chars().count();
         LiveFrame {

@@ -81,11 +81,13 @@ impl Region {
         }
     }
 
-    /// Draws everything again after the size of the terminal has changed.
-    pub fn resize() -> io::Result<()> {
+    /// Draws everything again, because the size of the terminal has changed or something else has used the screen.
+    pub fn redraw() -> io::Result<()> {
         match &mut *lock() {
             Some(state) => {
                 let frame = state.shown.clone();
+                let erased = state.erase();
+                write(state.output, &erased)?;
                 state.draw(&frame)
             }
             None => Ok(()),
@@ -222,7 +224,8 @@ impl State {
             }
             update.push_str(SHOW_CURSOR);
             self.cursor_row = row.min(self.cursor_row);
-            self.cursor_column = column;
+            // The cursor cannot leave the row.
+            self.cursor_column = column.min(self.columns.saturating_sub(1));
         }
         self.shown = frame.clone();
     }

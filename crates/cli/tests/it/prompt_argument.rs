@@ -29,7 +29,10 @@ fn an_unknown_command_is_an_error_that_names_the_nearest_one() {
         ],
     );
     let refused = lango.run(&["tell", "me", "more"]);
-    refused.refused(2, &["there is no command `tell`", "`lango run tell`"]);
+    refused.refused(
+        2,
+        &["there is no command `tell`", "`lango \"tell me more\"`"],
+    );
     lango.run(&["sessions", "lst"]).exits(2);
     assert!(!lango.home().exists());
 }

@@ -4,7 +4,7 @@
 //! content.
 
 use super::harmless;
-use super::pattern::{fits, is_literal, literal_text};
+use super::pattern::is_literal;
 use super::subject::SubjectText;
 use crate::tree::Tree;
 use lango_core::{ApprovalRequest, Grant, RuleSubject, Text};
@@ -26,7 +26,7 @@ pub(crate) fn grant_for<'a>(
         .tool(request.tool.as_str())?
         .spec;
     let inspection = &request.inspection;
-    let subject = SubjectText::of(spec, &request.arguments, inspection);
+    let subject = SubjectText::of(spec.subject, &request.arguments, inspection);
     let site = inspection.site.as_ref();
     let opens_url = site.is_some_and(|site| site.url.is_some());
     let is_for_site = |grant: &Grant| {
@@ -64,29 +64,29 @@ pub fn grant_problem(subject: RuleSubject, pattern: &str) -> Option<&'static str
     }
 }
 
-/// Returns why an edited pattern would be invalid. A pattern offered for certain content must stay bound to it.
-pub fn edited_grant_problem(subject: RuleSubject, offered: &str, pattern: &str) -> Option<String> {
-    match offered.rsplit_once(CONTENT_MARK) {
-        Some((_, content)) if unbound(pattern, Some(&content.into())).is_none() => Some(format!(
+/// Returns why a user cannot grant this pattern for a pending call. A pattern offered for certain content must stay bound
+/// to it, and one that does not cover the call is probably misspelled.
+pub fn edited_grant_problem(
+    subject: RuleSubject,
+    request: &ApprovalRequest,
+    pattern: &str,
+) -> Option<String> {
+    let offered = request.pattern.as_deref().unwrap_or_default();
+    if let Some((_, content)) = offered.rsplit_once(CONTENT_MARK)
+        && unbound(pattern, Some(&content.into())).is_none()
+    {
+        return Some(format!(
             "the pattern must end with `{CONTENT_MARK}{content}`, so that changed files are asked for again"
-        )),
-        _ => grant_problem(subject, pattern)
-            .map(str::to_owned)
-            .or_else(|| misses_call(subject, offered, pattern)),
+        ));
     }
-}
-
-/// Returns why an edited pattern would not even cover the call for which it was offered: it is probably misspelled.
-fn misses_call(subject: RuleSubject, offered: &str, pattern: &str) -> Option<String> {
-    let call = literal_text(offered)?;
-    let covers = match subject {
-        RuleSubject::Path => fits(pattern, &call, |_| true),
-        RuleSubject::Command if is_literal(pattern) => {
-            literal_text(pattern).as_ref() == Some(&call)
-        }
-        RuleSubject::Command | RuleSubject::Site | RuleSubject::Arguments => true,
-    };
-    (!covers).then(|| format!("it does not cover this call, `{call}`"))
+    if let Some(problem) = grant_problem(subject, pattern) {
+        return Some(problem.to_owned());
+    }
+    let inspection = &request.inspection;
+    let call = SubjectText::of(subject, &request.arguments, inspection);
+    let covers =
+        pattern == offered || call.is_granted_by(subject, pattern, inspection.content.as_ref());
+    (!covers).then(|| "it does not cover this call".to_owned())
 }
 
 /// Whether the pattern is a host, or `*.` and a host that is not a top-level domain.
@@ -138,9 +138,7 @@ mod tests {
     use serde_json::{Value, json};
 
     fn subject(subject: RuleSubject, arguments: Value) -> SubjectText {
-        let mut spec = lango_testkit::tool::spec("x");
-        spec.subject = subject;
-        SubjectText::of(&spec, &arguments, &lango_core::Inspection::default())
+        SubjectText::of(subject, &arguments, &lango_core::Inspection::default())
     }
 
     fn line(text: &str) -> SubjectText {
@@ -172,6 +170,43 @@ mod tests {
         let other_folder = json!({ "command": "git log", "cwd": "docs" });
         let other_folder = subject(RuleSubject::Command, other_folder);
         assert!(!other_folder.is_granted_by(RuleSubject::Command, "git log …", None));
+    }
+
+    /// Returns a pending call with the pattern that is offered for it.
+    fn request(kind: RuleSubject, arguments: Value) -> ApprovalRequest {
+        let pattern = subject(kind, arguments.clone()).offered_pattern(None);
+        let request = json!({
+            "id": "a_1", "agent": "operator", "call": "c_1", "tool": "x", "arguments": arguments, "digest": "",
+            "effect": "effect", "risk": "dangerous", "reason": "", "pattern": pattern,
+        });
+        serde_json::from_value(request).unwrap()
+    }
+
+    #[test]
+    fn an_edited_pattern_must_cover_the_call_it_was_edited_for() {
+        let log = request(
+            RuleSubject::Command,
+            json!({ "command": "git log --oneline -3" }),
+        );
+        assert_eq!(log.pattern.as_deref(), Some("git log …"));
+        let note = request(RuleSubject::Path, json!({ "path": "notes/a.md" }));
+        assert_eq!(note.pattern.as_deref(), Some("notes/*"));
+        for (kind, request, pattern, is_granted) in [
+            (RuleSubject::Command, &log, "git log …", true),
+            (RuleSubject::Command, &log, "git log ...", true),
+            (RuleSubject::Command, &log, "git log --oneline -3", true),
+            (RuleSubject::Command, &log, "git lgo …", false),
+            (RuleSubject::Command, &log, "git log --oneline", false),
+            (RuleSubject::Command, &log, "git *", false),
+            (RuleSubject::Path, &note, "notes/*", true),
+            (RuleSubject::Path, &note, "notes/a.md", true),
+            (RuleSubject::Path, &note, "*.md", true),
+            (RuleSubject::Path, &note, "nots/*", false),
+            (RuleSubject::Path, &note, "src/*", false),
+        ] {
+            let problem = edited_grant_problem(kind, request, pattern);
+            assert_eq!(problem.is_none(), is_granted, "{pattern}: {problem:?}");
+        }
     }
 
     #[test]

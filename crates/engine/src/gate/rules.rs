@@ -116,7 +116,7 @@ impl ApprovalRules {
         if self.rules.is_empty() && risk == Risk::Safe && touches_nothing {
             return RuleDecision::Run;
         }
-        let subject = SubjectText::of(spec, arguments, inspection);
+        let subject = SubjectText::of(spec.subject, arguments, inspection);
         let matching_rule = |action: RuleAction| {
             let fits = |rule: &&ApprovalRule| {
                 rule.action == action

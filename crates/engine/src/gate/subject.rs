@@ -10,7 +10,7 @@
 use super::grant::{self, grant_problem};
 use super::harmless;
 use super::pattern::{fits, literal};
-use lango_core::{Inspection, PathResolution, RuleSubject, Text, ToolSpec};
+use lango_core::{Inspection, PathResolution, RuleSubject, Text};
 use serde_json::Value;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -43,8 +43,8 @@ enum Kind {
 const SHELL_CONTROL: [char; 11] = ['\n', '\r', ';', '&', '|', '`', '$', '(', ')', '<', '>'];
 
 impl SubjectText {
-    pub(crate) fn of(spec: &ToolSpec, arguments: &Value, inspection: &Inspection) -> Self {
-        let (text, kind) = match spec.subject {
+    pub(crate) fn of(subject: RuleSubject, arguments: &Value, inspection: &Inspection) -> Self {
+        let (text, kind) = match subject {
             RuleSubject::Site => match &inspection.site {
                 Some(site) => (site.host.to_string(), Kind::Site),
                 None => (canonical(arguments), Kind::Json),
@@ -301,9 +301,7 @@ mod tests {
     use serde_json::json;
 
     fn subject(subject: RuleSubject, arguments: Value) -> SubjectText {
-        let mut spec = lango_testkit::tool::spec("x");
-        spec.subject = subject;
-        SubjectText::of(&spec, &arguments, &Inspection::default())
+        SubjectText::of(subject, &arguments, &Inspection::default())
     }
 
     fn line(text: &str) -> SubjectText {

@@ -90,7 +90,7 @@ impl Conversation {
             };
             // Progress of a step precedes its result, and finished results precede the end of the turn.
             let mut reply = None;
-            let (progress, performed, end) = match reason {
+            let (progress, performed, mut end) = match reason {
                 WakeReason::Answer(given) => match check_answer(turn, &given) {
                     Ok(input) => {
                         reply = Some(given.reply);
@@ -112,6 +112,12 @@ impl Conversation {
             for performed in performed {
                 let (key, input) = performed?;
                 keys.remove(&key);
+                if let (Some(TurnInput::Cancelled { partial }), StepKey::Frame(frame)) =
+                    (&mut end, &key)
+                {
+                    // Its reply is complete.
+                    partial.retain(|reply| reply.frame != *frame);
+                }
                 inputs.push(input);
             }
             // Let the turn decide, and store what it decided.

@@ -7,10 +7,32 @@ pub(super) fn cut_off(text: &str, why: &str) -> String {
     format!("{text}{close}\n\n[the answer was cut off here: {why}]")
 }
 
+/// Text that is indented further is code, unless it is part of a list.
+const MAX_INDENT: usize = 3;
+
+fn starts_item(line: &str) -> bool {
+    let rest = line.trim_start_matches(|letter: char| letter.is_ascii_digit());
+    let marks: &[&str] = if rest.len() < line.len() {
+        &[". ", ") "]
+    } else {
+        &["- ", "* ", "+ "]
+    };
+    marks.iter().any(|mark| rest.starts_with(mark))
+}
+
 /// Returns the fence that closes the open code block of a text, if there is one.
 fn open_fence(text: &str) -> Option<String> {
     let mut open: Option<(char, usize)> = None;
-    for line in text.lines().map(str::trim_start) {
+    let mut is_in_list = false;
+    for line in text.lines() {
+        let (indented, line) = (line.len(), line.trim_start());
+        let indent = indented - line.len();
+        if indent <= MAX_INDENT && !line.is_empty() {
+            is_in_list = starts_item(line);
+        } else if !is_in_list && open.is_none() {
+            // A code block without a fence.
+            continue;
+        }
         let Some(mark) = line.chars().next().filter(|mark| matches!(mark, '`' | '~')) else {
             continue;
         };
@@ -40,6 +62,8 @@ mod tests {
             ("```\ncode\n```\nafter", ""),
             ("```inline``` code", ""),
             ("- item\n  ```\n  code", "\n```"),
+            ("10. item\n\n    ```\n    code", "\n```"),
+            ("A fence:\n\n    ```\n    x\n\nDone", ""),
         ] {
             assert_eq!(cut_off(text, "x"), format!("{text}{close}{note}"));
         }

@@ -42,7 +42,7 @@ pub fn pattern(app: &App, waiting: &PendingApproval, given: Option<&str>) -> Res
     };
     let pattern = given.map_or_else(|| Text::clone(offered), Into::into);
     let subject = subject_of(app, request.tool.as_str());
-    match edited_grant_problem(subject, offered, &pattern) {
+    match edited_grant_problem(subject, request, &pattern) {
         None => Ok(pattern),
         Some(problem) => {
             let next = format!("leave out --pattern to grant `{offered}`, or: {yes}");

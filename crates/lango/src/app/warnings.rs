@@ -51,11 +51,12 @@ impl App {
             let names = self.tree.unmatched.iter().map(|name| name.as_str());
             let names: Vec<&str> = names.collect();
             let servers = self.loaded.settings.mcp.servers.keys();
-            let mut servers = servers.filter(|id| {
+            let owners = servers.filter(|id| {
                 let prefix = format!("{id}_");
                 names.iter().any(|name| name.starts_with(&prefix))
             });
-            let next = servers.next().map(|id| {
+            // With `a` and `a_b`, a tool `a_b_x` belongs to the longer one.
+            let next = owners.max_by_key(|id| id.len()).map(|id| {
                 format!(
                     "; run `lango config set mcp.servers.{id}.agent operator` to give them to one"
                 )

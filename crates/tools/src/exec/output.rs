@@ -1,11 +1,11 @@
 //! The output of one command: a file that grows while the command runs, and the parts of it that are shown.
 //!
-//! The file is always text: what a terminal would have left, and visible characters in place of control characters and
-//! bytes that are not UTF-8. The file has a size limit. Output past the limit is counted and dropped, except for its end, which is appended after a
-//! note when the command has ended.
+//! The file is always text ([`TerminalText`]), with visible characters in place of bytes that are not UTF-8. It has a
+//! size limit. Output past the limit is counted and dropped, except for its end, which is appended after a note when the
+//! command has ended.
 
 use super::page::{self, Page, Position, start_of_character};
-use super::terminal_text::TerminalText;
+use super::terminal_text::{OutputPipe, TerminalText};
 use crate::show;
 use lango_core::OutputSink;
 use lango_secrets::{MaskTextStream, Masks};
@@ -37,10 +37,18 @@ struct State {
     dropped_tail: String,
     failure: Option<String>,
     /// Masks the secrets that the command may have seen.
-    mask: Option<MaskTextStream>,
+    mask: Option<OutputMask>,
     terminal: TerminalText,
     /// Where the output is shown while the command runs.
     screen: OutputSink,
+}
+
+/// Masks an output twice: as it is printed, because values may contain what [`TerminalText`] leaves out, and as it is
+/// recorded, because a value may be printed with colours in it.
+#[derive(Debug)]
+struct OutputMask {
+    printed: MaskTextStream,
+    recorded: MaskTextStream,
 }
 
 /// The size of a stored output.
@@ -90,7 +98,10 @@ impl Output {
     /// Masks secrets in the output from now on. The output is masked as one stream, so a value that is split between
     /// pages is masked too.
     pub(crate) fn mask(&self, masks: &Masks) {
-        self.state().mask = Some(masks.text_stream());
+        self.state().mask = Some(OutputMask {
+            printed: masks.text_stream(),
+            recorded: masks.text_stream(),
+        });
     }
 
     /// Also shows the output from now on.
@@ -99,24 +110,27 @@ impl Output {
     }
 
     /// Adds output of the command. Writes synchronously, which is fast because the page cache buffers it.
-    pub(crate) fn push(&self, printed: &[u8]) {
+    pub(crate) fn push(&self, pipe: OutputPipe, printed: &[u8]) {
         let mut state = self.state();
         let text = match &mut state.mask {
-            Some(mask) => mask.push(printed).into(),
+            Some(mask) => mask.printed.push(printed).into(),
             None => String::from_utf8_lossy(printed),
         };
-        state.push(&text, self.max_bytes);
+        let piece = state.terminal.push(pipe, &text);
+        state.screen.push(&piece.shown);
+        state.record(&piece.recorded, self.max_bytes);
     }
 
     /// Marks the output as complete.
     pub(crate) fn finish(&self) {
         let mut state = self.state();
-        if let Some(mut mask) = state.mask.take() {
-            state.push(&mask.finish(), self.max_bytes);
-        }
-        let rest = state.terminal.finish();
+        let rest = state.mask.as_mut().map(|mask| mask.printed.finish());
+        let rest = state.terminal.finish(&rest.unwrap_or_default());
         state.screen.push(&rest.shown);
-        state.add(&rest.recorded, self.max_bytes);
+        state.record(&rest.recorded, self.max_bytes);
+        if let Some(mut mask) = state.mask.take() {
+            state.add(&mask.recorded.finish(), self.max_bytes);
+        }
         state.screen = OutputSink::default();
         if state.dropped_bytes > 0 {
             let tail = std::mem::take(&mut state.dropped_tail);
@@ -200,7 +214,7 @@ impl Output {
     fn settled(&self) -> MutexGuard<'_, State> {
         let mut state = self.state();
         let open = state.terminal.record_open();
-        state.add(&open, self.max_bytes);
+        state.record(&open, self.max_bytes);
         state
     }
 
@@ -210,10 +224,14 @@ impl Output {
 }
 
 impl State {
-    fn push(&mut self, text: &str, max_bytes: u64) {
-        let piece = self.terminal.push(text);
-        self.screen.push(&piece.shown);
-        self.add(&piece.recorded, max_bytes);
+    fn record(&mut self, text: &str, max_bytes: u64) {
+        match &mut self.mask {
+            Some(mask) => {
+                let masked = mask.recorded.push(text);
+                self.add(&masked, max_bytes);
+            }
+            None => self.add(text, max_bytes),
+        }
     }
 
     /// Writes the part that fits below the limit and drops the rest.

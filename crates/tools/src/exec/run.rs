@@ -8,6 +8,7 @@ use super::jobs::{Job, JobState, NewJob, RunMode};
 use super::output::Output;
 use super::report;
 use super::request::CommandRequest;
+use super::terminal_text::OutputPipe;
 use lango_core::{Caller, ToolError};
 use lango_net::{Credentials, Proxy};
 use lango_sandbox::{
@@ -172,7 +173,10 @@ impl Drop for AbandonOnDrop<'_> {
 async fn supervise(child: &mut Child, job: &Job) -> io::Result<CommandOutcome> {
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
     let mut printed = pin!(async {
-        tokio::join!(record(stdout, &job.output), record(stderr, &job.output));
+        tokio::join!(
+            record(OutputPipe::Stdout, stdout, &job.output),
+            record(OutputPipe::Stderr, stderr, &job.output)
+        );
     });
     let mut stop = pin!(job.wait_for_stop_request());
     let (mut is_drained, mut is_stopping) = (false, false);
@@ -187,19 +191,19 @@ async fn supervise(child: &mut Child, job: &Job) -> io::Result<CommandOutcome> {
         }
     };
     if !is_drained && timeout(DRAIN_TIME, printed).await.is_err() {
-        job.output
-            .push(b"\n[the end of the output did not arrive]\n");
+        let note = b"\n[the end of the output did not arrive]\n";
+        job.output.push(OutputPipe::Stdout, note);
     }
     ended
 }
 
 /// Records standard output or standard error, in whole lines so that the two do not mix within a line.
-async fn record(pipe: Option<impl AsyncRead + Unpin>, output: &Output) {
-    let Some(mut pipe) = pipe else { return };
+async fn record(pipe: OutputPipe, reader: Option<impl AsyncRead + Unpin>, output: &Output) {
+    let Some(mut reader) = reader else { return };
     let mut line = Vec::new();
     let mut buffer = vec![0; LINE_BYTES];
     loop {
-        let read = pipe.read(&mut buffer);
+        let read = reader.read(&mut buffer);
         let arrived = if line.is_empty() {
             Ok(read.await)
         } else {
@@ -209,7 +213,7 @@ async fn record(pipe: Option<impl AsyncRead + Unpin>, output: &Output) {
             Ok(Ok(count @ 1..)) => &buffer[..count],
             Ok(Ok(0) | Err(_)) => break,
             Err(_elapsed) => {
-                push_characters(&mut line, output);
+                push_characters(pipe, &mut line, output);
                 continue;
             }
         };
@@ -217,24 +221,24 @@ async fn record(pipe: Option<impl AsyncRead + Unpin>, output: &Output) {
         let (whole, rest) = bytes.split_at(whole.map_or(0, |at| at + 1));
         if !whole.is_empty() {
             line.extend_from_slice(whole);
-            output.push(&std::mem::take(&mut line));
+            output.push(pipe, &std::mem::take(&mut line));
         }
         line.extend_from_slice(rest);
         if line.len() >= LINE_BYTES {
-            push_characters(&mut line, output);
+            push_characters(pipe, &mut line, output);
         }
     }
-    output.push(&line);
+    output.push(pipe, &line);
 }
 
 /// Records the start of a line, without an incomplete character at its end.
-fn push_characters(line: &mut Vec<u8>, output: &Output) {
+fn push_characters(pipe: OutputPipe, line: &mut Vec<u8>, output: &Output) {
     let whole = match std::str::from_utf8(line) {
         Err(error) if error.error_len().is_none() && error.valid_up_to() > 0 => error.valid_up_to(),
         _ => line.len(),
     };
     let rest = line.split_off(whole);
-    output.push(&std::mem::replace(line, rest));
+    output.push(pipe, &std::mem::replace(line, rest));
 }
 
 fn state_after(ended: io::Result<CommandOutcome>, job: &Job) -> JobState {

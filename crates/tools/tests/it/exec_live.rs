@@ -1,4 +1,4 @@
-//! What the user sees of a command while it runs: exactly what is recorded, and no secret.
+//! What the user sees of a command while it runs: what is recorded, and no secret.
 
 use crate::command_fixture::{CommandFixture, FixtureOptions};
 use lango_core::{Caller, OutputSink};
@@ -126,10 +126,17 @@ fn what_is_left_on_the_screen_is_exactly_what_is_recorded() {
             "seq 1 5000; seq 1 100 >&2",
         ] {
             let text = shown(&fixture, command);
-            // A carriage return starts the line again.
-            let last = |line: &str| line.rsplit('\r').next().unwrap_or_default().to_owned();
-            let left: Vec<String> = text.split('\n').map(last).collect();
-            assert_eq!(left.join("\n"), recorded(&fixture), "{command}");
+            // A carriage return starts the line again; the record has a mark for it.
+            let last_states = |text: &str, mark: char| {
+                let last = |line: &str| line.rsplit(mark).next().unwrap_or_default().to_owned();
+                text.split('\n').map(last).collect::<Vec<String>>()
+            };
+            let recorded = recorded(&fixture);
+            assert_eq!(
+                last_states(&text, '\r'),
+                last_states(&recorded, '␍'),
+                "{command}"
+            );
             let is_control = |letter: char| letter.is_control() && !"\n\t\r".contains(letter);
             assert!(!text.contains(is_control), "{text:?}");
         }
@@ -163,6 +170,19 @@ fn a_secret_is_never_shown_however_a_command_prints_it() {
         let text = screen.text();
         assert!(text.contains("[secret KEY]"), "{command}: {text}");
         assert_eq!(text, recorded(&fixture), "{command}");
+    }
+}
+
+#[test]
+fn a_secret_with_colours_in_it_is_not_recorded() {
+    let fixture = masked_fixture();
+    let (first, second) = VALUE.split_at(4);
+    let command = format!("printf 'key {first}\\033[1m\\033[K{second}\\n'");
+    let arguments = json!({ "command": command });
+    let result = fixture.call_as(&caller(), "exec", arguments).unwrap();
+    for text in [result, recorded(&fixture)] {
+        assert!(text.contains("key [secret KEY]"), "{text}");
+        assert!(!text.contains(VALUE), "{text}");
     }
 }
 

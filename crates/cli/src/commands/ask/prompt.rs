@@ -181,7 +181,7 @@ impl QuestionPrompt {
     }
 
     /// Returns the rows below the box, and the cursor if the user types a text. `others` is the number of questions that
-    /// follow.
+    /// this turn has asked since; those that were pending before also follow.
     pub(in crate::commands) fn rows(
         &self,
         columns: usize,
@@ -221,7 +221,7 @@ impl QuestionPrompt {
                 } else {
                     ""
                 };
-                let others = match others {
+                let others = match others.max(self.question.more) {
                     0 => String::new(),
                     others => format!(" · {} after this", count(others as u64, "question")),
                 };

@@ -154,11 +154,12 @@ impl Question {
 
     /// Returns the answer that grants this pattern, or why it cannot be granted.
     pub(super) fn grant(&self, scope: GrantScope, edited: &str) -> Result<ApprovalAnswer, String> {
-        let Some(offered) = self.pattern() else {
+        if self.pattern().is_none() {
             return Err("each call needs its own answer".to_owned());
-        };
+        }
         let pattern: Text = edited.trim().into();
-        if let Some(problem) = edited_grant_problem(self.subject, offered, &pattern) {
+        let request = &self.waiting.request;
+        if let Some(problem) = edited_grant_problem(self.subject, request, &pattern) {
             return Err(problem);
         }
         let folder = Text::clone(&self.folder);

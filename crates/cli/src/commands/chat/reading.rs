@@ -74,7 +74,7 @@ impl Chat<'_> {
     /// Handles a key at the prompt. Returns the message, or `None` inside if the user leaves.
     async fn handle_key(&mut self, key: &Key) -> Result<Option<Option<String>>, Failure> {
         match key {
-            Key::Resize => Region::resize()?,
+            Key::Resize => Region::redraw()?,
             Key::Closed => return Ok(Some(None)),
             key => match self.input.handle(key) {
                 InputAction::None if *key == Key::Ctrl('c') => title(READY),

@@ -72,8 +72,8 @@ impl TurnScreen<'_> {
         let height = rows();
         let box_rows = prompt.question.text(columns(), height).lines().count();
         let (keys, _) = prompt.rows(columns(), 0, &self.palette);
-        let was_hidden = self.lowest_window < box_rows + keys.len() + 2;
-        let result = if was_hidden && height > self.lowest_window {
+        let needed = box_rows + keys.len() + 2;
+        let result = if self.lowest_window < needed && height >= needed {
             self.print_box(&prompt.question)
         } else {
             self.lowest_window = self.lowest_window.min(height);
@@ -149,7 +149,8 @@ impl TurnScreen<'_> {
         if let Some(answer) = &mut self.answer {
             answer.resize(columns());
         }
-        Region::resize()
+        Region::redraw()?;
+        self.show_question_again()
     }
 
     /// Ignores keys until the next pause, because the user was away.
@@ -171,7 +172,7 @@ impl TurnScreen<'_> {
         Region::open(self.display.progress);
         *self.keys = Some(KeyReader::open()?);
         self.is_dirty = true;
-        Ok(())
+        self.show_question_again()
     }
 
     /// Stops this process until the shell continues it. Running commands of agents go on.
@@ -188,6 +189,6 @@ impl TurnScreen<'_> {
             *self.keys = Some(KeyReader::open()?);
         }
         self.is_dirty = true;
-        Ok(())
+        self.show_question_again()
     }
 }

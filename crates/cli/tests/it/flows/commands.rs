@@ -80,7 +80,6 @@ fn a_command_that_fails_shows_its_exit_code() {
     assert!(screen.contains(line), "{screen}");
 }
 
-/// Returns the numbers of the printed lines that are on the screen.
 #[test]
 fn a_progress_bar_takes_one_row_and_the_model_gets_its_last_state() {
     let bar = r"for i in 1 2 3 4 5 6; do printf '\r\033[32m[%s]\033[0m %d0%%' bar $i; sleep 0.4; done; echo";
@@ -106,6 +105,7 @@ fn a_progress_bar_takes_one_row_and_the_model_gets_its_last_state() {
     assert!(!request.contains("[bar] 50%"), "{request}");
 }
 
+/// Returns the numbers of the printed lines that are on the screen.
 fn printed(screen: &str) -> Vec<u32> {
     let numbers = screen
         .lines()

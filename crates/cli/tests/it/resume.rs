@@ -136,10 +136,9 @@ fn the_picker_finds_old_sessions_marks_open_questions_and_stays_if_nothing_match
     }
     let waiting = waiting_session(&lango);
     let mut terminal = Terminal::start(&lango, 100, &["resume"], &[]);
-    let offered = terminal.wait_for("enter opens");
-    assert!(offered.contains("waits for your answer: "), "{offered}");
     // The message that led to the question.
-    assert!(offered.contains("> create notes/a.md"), "{offered}");
+    let offered = terminal.wait_for("> create notes/a.md");
+    assert!(offered.contains("waits for your answer: "), "{offered}");
     terminal.press("nothing like this\r");
     terminal.wait_for("no match");
     terminal.press("\u{15}harbour");

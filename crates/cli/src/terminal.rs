@@ -30,9 +30,9 @@ pub use text::{fit, wrap, wrap_lines, wrap_prefixed};
 use std::io::IsTerminal;
 use std::time::Duration;
 
-/// How long a question must be shown without any input before keys or lines answer it. A slow connection delivers a key
-/// this much later than it was pressed.
-pub const ANSWER_PAUSE: Duration = Duration::from_millis(400);
+/// How long a question must be shown without any input before keys or lines answer it: longer than a terminal waits
+/// before it repeats a key that is held down, and than a slow connection delays a key.
+pub const ANSWER_PAUSE: Duration = Duration::from_millis(750);
 
 /// How a command writes to the terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

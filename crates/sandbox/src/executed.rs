@@ -1,6 +1,7 @@
 //! Files that other programs execute as part of ordinary work: build files, scripts, hooks and settings that name
 //! programs. Unlike [protected](crate::protected) names, commands in the sandbox may change them, because nothing runs
-//! them before the user does. The list is in `executed_names.txt`.
+//! them before the user does. The list is in `executed_names.txt`; hidden files count too, because most of them configure
+//! a program.
 
 use crate::name_list::NameList;
 use std::path::Path;
@@ -15,7 +16,9 @@ pub fn executed_by(inside: &Path) -> Option<&'static str> {
     let by_name = inside
         .file_name()
         .and_then(|name| NAMES.files.find(parent, name));
-    by_name.or_else(|| executed_in(inside))
+    by_name
+        .or_else(|| executed_in(inside))
+        .or_else(|| is_hidden(inside).then_some(HIDDEN))
 }
 
 /// Returns what executes the files in a directory, in words for users: `cargo` for `.cargo`. `inside` is relative to a
@@ -25,7 +28,16 @@ pub fn executed_in(inside: &Path) -> Option<&'static str> {
         let parent = directory.parent().and_then(Path::file_name);
         NAMES.directories.find(parent, directory.file_name()?)
     });
-    above.next()
+    above.next().or_else(|| is_hidden(inside).then_some(HIDDEN))
+}
+
+/// What executes a hidden file that is not on the list.
+const HIDDEN: &str = "a program that it may configure, because it is hidden";
+
+/// Whether the path or a directory above it is hidden.
+fn is_hidden(inside: &Path) -> bool {
+    let mut parts = inside.components();
+    parts.any(|part| part.as_os_str().as_encoded_bytes().starts_with(b"."))
 }
 
 /// The names with what executes them.
@@ -130,6 +142,10 @@ mod tests {
             "third_party/.husky/pre-commit",
         ] {
             assert!(executed_by(Path::new(path)).is_some(), "{path}");
+        }
+        for path in [".unknownrc", ".new-tool/settings", "sub/.hidden/a/b"] {
+            assert_eq!(executed_by(Path::new(path)), Some(HIDDEN), "{path}");
+            assert_eq!(executed_in(Path::new(path)), Some(HIDDEN), "{path}");
         }
         for path in ["src/rules", "project/notes.md", "src/Main.scala"] {
             assert_eq!(executed_by(Path::new(path)), None, "{path}");

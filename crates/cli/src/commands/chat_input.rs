@@ -163,8 +163,8 @@ impl ChatInput {
                 self.editor.set(&last);
             }
             key => {
-                self.edit(key);
-                if let (Key::Enter, false) = (key, self.editor.text().ends_with('\n')) {
+                let is_handled = self.edit(key);
+                if *key == Key::Enter && !is_handled {
                     return self.submit();
                 }
             }
@@ -182,12 +182,19 @@ impl ChatInput {
         self.modes.get()
     }
 
-    fn edit(&mut self, key: &Key) {
+    /// Edits the message. Returns whether the editor handled the key.
+    fn edit(&mut self, key: &Key) -> bool {
         let before = self.editor.before_cursor().len();
         if self.editor.handle(key) {
             self.is_menu_closed &= self.editor.before_cursor().len() == before;
             self.selected = 0;
-            return;
+            if self.editor.is_full() {
+                self.notice = Some(
+                    "a message has at most 1 MB; the rest was left out (attach a file with @path)"
+                        .to_owned(),
+                );
+            }
+            return true;
         }
         let entry = match key {
             Key::Up => self.history.older(self.editor.text()).map(str::to_owned),
@@ -197,6 +204,7 @@ impl ChatInput {
         if let Some(entry) = entry {
             self.editor.set(&entry);
         }
+        false
     }
 
     fn submit(&mut self) -> InputAction {

@@ -83,8 +83,9 @@ pub(super) struct TurnScreen<'a> {
     is_dirty: bool,
     last_drawn: Instant,
     is_stopping: bool,
-    /// Lines about the end of the turn, which follow the streamed answer.
-    closing_lines: Vec<String>,
+    /// Lines that are printed later: those of other agents while a question waits, because they would move it off the
+    /// screen, and those about the end of the turn, which follow the streamed answer.
+    held_lines: Vec<String>,
 }
 
 /// What the loop that shows a turn has to handle.
@@ -144,7 +145,7 @@ impl<'a> TurnScreen<'a> {
             is_dirty: true,
             last_drawn: Instant::now() - REDRAW_INTERVAL,
             is_stopping: false,
-            closing_lines: Vec::new(),
+            held_lines: Vec::new(),
         }
     }
 
@@ -194,12 +195,19 @@ impl<'a> TurnScreen<'a> {
         let ends_turn = matches!(&update, TurnUpdate::Stored(events) if events
             .iter()
             .any(|event| matches!(event.body, EventBody::TurnFinished { .. })));
-        for line in lines.into_iter().take(shown) {
+        let is_held = self.prompt.is_some()
+            || self.is_suspended
+            || (ends_turn && self.answer.as_ref().is_some_and(StreamedAnswer::is_shown));
+        self.held_lines.extend(lines.into_iter().take(shown));
+        if is_held {
+            return Ok(());
+        }
+        self.print_held_lines()
+    }
+
+    fn print_held_lines(&mut self) -> io::Result<()> {
+        for line in std::mem::take(&mut self.held_lines) {
             if let Some(answer) = &mut self.answer {
-                if ends_turn && answer.is_shown() {
-                    self.closing_lines.push(line);
-                    continue;
-                }
                 answer.interrupt()?;
             }
             self.print_line(&line)?;
@@ -414,9 +422,7 @@ impl<'a> TurnScreen<'a> {
             }
             (None, _) => false,
         };
-        for line in std::mem::take(&mut self.closing_lines) {
-            self.print_line(&line)?;
-        }
+        self.print_held_lines()?;
         if self.activity.elapsed() > BELL_AFTER {
             Region::send("\u{7}");
         }

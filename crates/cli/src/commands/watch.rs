@@ -246,8 +246,7 @@ impl<T: Future<Output = Result<TurnEnd, RunnerError>> + Unpin> Watcher<'_, T> {
             ScreenEvent::Redraw => return self.screen.draw(),
             ScreenEvent::QuestionWithdrawn => {
                 self.is_preparing = false;
-                self.screen.withdraw_question();
-                return Ok(());
+                return self.screen.withdraw_question();
             }
             ScreenEvent::Key(key) => key,
         };
@@ -317,7 +316,7 @@ async fn during<T>(
     }
 }
 
-/// Waits for a termination signal (SIGTERM or SIGHUP).
+/// Waits for a termination signal (SIGTERM, SIGHUP or SIGQUIT).
 pub(super) async fn termination_requested() {
     use tokio::signal::unix::{SignalKind, signal};
     let other = |kind| async move {
@@ -329,5 +328,6 @@ pub(super) async fn termination_requested() {
     tokio::select! {
         () = other(SignalKind::terminate()) => {}
         () = other(SignalKind::hangup()) => {}
+        () = other(SignalKind::quit()) => {}
     }
 }

@@ -140,7 +140,7 @@ impl Activity {
                 model,
             } => {
                 self.frame(frame, agent).model = Some(ModelCall {
-                    model: model.to_string(),
+                    model: sanitize(model).into_owned(),
                     started: Instant::now(),
                     next_notice: Instant::now() + SLOW_AFTER,
                     bytes: 0,

@@ -22,7 +22,7 @@ pub fn recap(events: &[Event], width: usize, style: Style) -> Vec<String> {
             EventBody::TurnFinished { answer, .. } => {
                 let answer = answer.and_then(|seq| events.iter().find(|event| event.seq == seq));
                 if let Some(text) = answer.and_then(answer_text) {
-                    let answer = lango_markdown::render(text.trim(), style, width);
+                    let answer = lango_markdown::render(&sanitize(text.trim()), style, width);
                     let answer = wrap_lines(answer.trim_end(), width);
                     rows.push(String::new());
                     rows.extend(first_rows(answer.lines().map(str::to_owned).collect()));

@@ -8,6 +8,7 @@ use super::{count, one_line};
 use crate::terminal::{Colour, Palette, wrap_prefixed};
 use lango_core::text::is_invisible;
 use lango_core::{ApprovalQuestion, ApprovalRequest, PendingApproval, Risk};
+use std::borrow::Cow;
 use std::fmt::Write;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
@@ -24,8 +25,11 @@ pub enum RequestDetail<'a> {
 pub const PREVIEW_ROWS: usize = 20;
 const LINE_ROWS: usize = 4;
 
-/// A longer run of spaces is shown as its length, so that it cannot push what follows out of sight.
+/// A longer run of blanks is shown as its length, so that it cannot push what follows out of sight.
 const MAX_SPACES: usize = 40;
+
+/// How much of the equal beginning of two long lines is shown.
+const MAX_SHARED: usize = 60;
 
 /// Formats a request for a screen of this width, without the keys that answer it. `more` is the number of other
 /// pending requests.
@@ -65,21 +69,12 @@ pub fn request(
         RequestDetail::Preview(None, _) | RequestDetail::Everything(None) => arguments(request),
     };
     let lines: Vec<&str> = content.trim_end().lines().collect();
-    let (max_rows, line_rows) = match shown {
-        RequestDetail::Preview(_, rows) => (rows, LINE_ROWS),
-        RequestDetail::Everything(_) => (usize::MAX, usize::MAX),
-    };
-    let mut rows = 0;
-    for (index, line) in lines.iter().enumerate() {
-        let boxed = boxed_rows(line, width, line_rows);
-        rows += boxed.len();
-        if rows > max_rows {
-            let left = count((lines.len() - index) as u64, "more line");
-            let left = format!("… {left} (v shows everything)");
-            text.extend(boxed_rows(&left, width, usize::MAX));
-            break;
+    match shown {
+        RequestDetail::Preview(_, max_rows) => text.extend(preview_rows(&lines, width, max_rows)),
+        RequestDetail::Everything(_) => {
+            let rows = lines.iter().map(|line| boxed_rows(line, width, usize::MAX));
+            text.extend(rows.flatten());
         }
-        text.extend(boxed);
     }
     for note in &request.inspection.notes {
         text.extend(boxed_rows(note, width, LINE_ROWS));
@@ -91,6 +86,78 @@ pub fn request(
     let why = wrap_prefixed(&why, "│ ", "│ ", width.saturating_sub(1));
     text.push_str(&why.join("\n"));
     text
+}
+
+/// Returns the rows of a preview. If they are more than `max_rows`, the middle is left out: a command ends with the facts
+/// about its sandbox, and what it does last must not be hidden either.
+fn preview_rows(lines: &[&str], width: usize, max_rows: usize) -> Vec<String> {
+    let row_at = |index: usize| boxed_rows(&changed_part(lines, index), width, LINE_ROWS);
+    let mut rows = Vec::new();
+    for index in 0..lines.len() {
+        rows.extend(row_at(index));
+        if rows.len() > max_rows {
+            break;
+        }
+    }
+    if rows.len() <= max_rows {
+        return rows;
+    }
+    let max_tail = max_rows * 2 / 5;
+    let (mut start, mut head) = (1, row_at(0));
+    while start < lines.len() && head.len() + row_at(start).len() <= max_rows - max_tail {
+        head.extend(row_at(start));
+        start += 1;
+    }
+    let (mut end, mut tail) = (lines.len(), Vec::new());
+    while end > start && tail.len() + row_at(end - 1).len() <= max_tail {
+        end -= 1;
+        tail.splice(0..0, row_at(end));
+    }
+    let left = count((end - start) as u64, "more line");
+    let left = format!("… {left} (v shows everything) …");
+    head.extend(boxed_rows(&left, width, usize::MAX));
+    head.extend(tail);
+    head
+}
+
+/// Returns a line of a preview. In a long line of a diff, the beginning that its other version shares is left out, so that
+/// the change is on the screen.
+fn changed_part<'a>(lines: &[&'a str], index: usize) -> Cow<'a, str> {
+    let line = lines[index];
+    let Some(other) = other_version(lines, index).filter(|_| line.len() > MAX_SHARED) else {
+        return Cow::Borrowed(line);
+    };
+    let pairs = line.chars().zip(other.chars()).skip(1);
+    let shared = pairs.take_while(|(one, other)| one == other).count();
+    let Some(left_out) = shared.checked_sub(MAX_SHARED) else {
+        return Cow::Borrowed(line);
+    };
+    let rest: String = line.chars().skip(1 + left_out).collect();
+    Cow::Owned(format!(
+        "{}⟨{left_out} equal characters⟩ {rest}",
+        &line[..1]
+    ))
+}
+
+/// Returns the added line for a removed one of a diff, or the removed line for an added one.
+fn other_version<'a>(lines: &[&'a str], index: usize) -> Option<&'a str> {
+    let is = |at: usize, sign: char| lines.get(at).is_some_and(|line| line.starts_with(sign));
+    let sign = ['-', '+'].into_iter().find(|sign| is(index, *sign))?;
+    let mut start = index;
+    while start > 0 && is(start - 1, sign) {
+        start -= 1;
+    }
+    let mut end = index + 1;
+    while is(end, sign) {
+        end += 1;
+    }
+    let other = if sign == '-' {
+        end + (index - start)
+    } else {
+        // As many lines were removed as were added, or the pairs are not known.
+        start.checked_sub(end - start)? + (index - start)
+    };
+    is(other, if sign == '-' { '+' } else { '-' }).then(|| lines[other])
 }
 
 /// Colours a formatted request: its heading, and the added and removed lines of a diff.
@@ -171,18 +238,22 @@ fn broken(line: &str, room: usize) -> Vec<String> {
 }
 
 fn collapse_spaces(line: &str) -> String {
+    // An empty Braille cell looks like a space.
+    let is_blank = |letter: char| letter.is_whitespace() || letter == '\u{2800}';
     let mut shown = String::with_capacity(line.len().min(4096));
     let mut rest = line;
-    while let Some(start) = rest.find(' ') {
-        let (before, spaces) = rest.split_at(start);
-        let length = spaces.len() - spaces.trim_start_matches(' ').len();
+    while let Some(start) = rest.find(is_blank) {
+        let (before, blanks) = rest.split_at(start);
+        let after = blanks.trim_start_matches(is_blank);
+        let blanks = &blanks[..blanks.len() - after.len()];
         shown.push_str(before);
-        if length > MAX_SPACES {
-            let _ = write!(shown, " ⟨{length} spaces⟩ ");
-        } else {
-            shown.push_str(&spaces[..length]);
+        match blanks.chars().count() {
+            length if length > MAX_SPACES => {
+                let _ = write!(shown, " ⟨{length} spaces⟩ ");
+            }
+            _ => shown.push_str(blanks),
         }
-        rest = &spaces[length..];
+        rest = after;
     }
     shown + rest
 }
@@ -258,11 +329,47 @@ mod tests {
         let line = format!("echo a{}; rm x{}# safe", " ".repeat(5000), " ".repeat(5000));
         let rows = boxed_rows(&line, 80, 4).concat();
         assert!(rows.contains("⟨5000 spaces⟩ ; rm x"), "{rows}");
+        let line = format!("a{}; rm x", "\u{3000}\u{2800}".repeat(500));
+        assert!(
+            boxed_rows(&line, 80, 4)
+                .concat()
+                .contains("⟨1000 spaces⟩ ; rm x")
+        );
         let line = format!("start {} end", "x".repeat(5000));
         let rows = boxed_rows(&line, 80, 4);
         assert_eq!(rows.len(), 5, "{rows:#?}");
         assert!(rows[0].contains("start") && rows[4].contains("end"));
         assert!(rows[2].contains("characters"), "{rows:#?}");
+    }
+
+    #[test]
+    fn a_long_preview_shows_its_start_and_its_end() {
+        let lines: Vec<String> = (1..=50).map(|number| format!("line {number}")).collect();
+        let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+        let rows = preview_rows(&lines, 80, 10);
+        let expected = [1, 2, 3, 4, 5, 6].map(|number| format!("│   line {number}\n"));
+        assert_eq!(rows[..6], expected);
+        assert_eq!(rows[6], "│   … 40 more lines (v shows everything) …\n");
+        let expected = [47, 48, 49, 50].map(|number| format!("│   line {number}\n"));
+        assert_eq!(rows[7..], expected);
+        assert_eq!(preview_rows(&lines[..10], 80, 10).len(), 10);
+        let long = "x".repeat(9000);
+        assert!(preview_rows(&[&long, &long, "end"], 80, 5).len() <= 8);
+    }
+
+    #[test]
+    fn a_change_in_the_middle_of_a_long_line_is_shown() {
+        let (start, end) = ("a".repeat(3000), "z".repeat(3000));
+        let removed = format!("-{start}safe{end}");
+        let added = format!("+{start}evil{end}");
+        let lines = ["@@ -1,2 +1,2 @@", "-x", &removed, "+y", &added];
+        let rows = preview_rows(&lines, 80, 20).concat();
+        assert!(rows.contains("│   -⟨2940 equal characters⟩ aaa"), "{rows}");
+        assert!(rows.contains("safe") && rows.contains("evil"), "{rows}");
+        assert_eq!(other_version(&lines, 1), Some("+y"));
+        assert_eq!(other_version(&lines, 4), Some(&*removed));
+        assert_eq!(other_version(&["+a", "+b"], 1), None);
+        assert_eq!(other_version(&["-ä"], 0), None);
     }
 
     #[test]

@@ -16,7 +16,7 @@ pub fn call_text(tool: &str, arguments: &Value) -> String {
     let text = |name: &str| arguments.get(name).and_then(Value::as_str);
     let path = || text("path").unwrap_or(".");
     let (verb, subject) = match tool {
-        "exec" | "exec_start" => ("$", command(arguments)),
+        "exec" | "exec_bg" => ("$", command(arguments)),
         "fs_list" => ("list", path().to_owned()),
         "fs_read" => ("read", path().to_owned()),
         "fs_stat" => ("look at", path().to_owned()),
@@ -130,7 +130,8 @@ pub(super) fn brief_arguments(arguments: &Value) -> String {
 /// Returns the command line of a call.
 fn command(arguments: &Value) -> String {
     match (arguments.get("command"), arguments.get("argv")) {
-        (Some(Value::String(command)), _) => command.clone(),
+        // A line break starts another command, so it stays visible on one line.
+        (Some(Value::String(command)), _) => command.trim().replace('\n', " ␊ "),
         (_, Some(Value::Array(words))) => {
             let words: Vec<&str> = words.iter().filter_map(Value::as_str).collect();
             words.join(" ")

@@ -66,6 +66,12 @@ impl Editor {
         self.cursor += inserted.len();
     }
 
+    /// Whether nothing more can be inserted.
+    pub fn is_full(&self) -> bool {
+        // The last character may have needed more than what was left.
+        self.text.len() + 4 > MAX_BYTES
+    }
+
     /// Replaces the last `bytes` bytes before the cursor.
     pub fn replace_before_cursor(&mut self, bytes: usize, text: &str) {
         let start = self.cursor.saturating_sub(bytes);

@@ -71,6 +71,7 @@ pub struct KeyReader {
     resize: Signal,
     hangup: Signal,
     terminate: Signal,
+    quit: Signal,
     _raw: RawMode,
 }
 
@@ -105,6 +106,7 @@ impl KeyReader {
             resize: signal(SignalKind::window_change())?,
             hangup: signal(SignalKind::hangup())?,
             terminate: signal(SignalKind::terminate())?,
+            quit: signal(SignalKind::quit())?,
             _raw: raw,
         })
     }
@@ -119,6 +121,7 @@ impl KeyReader {
                 biased;
                 _ = self.hangup.recv() => return Key::Closed,
                 _ = self.terminate.recv() => return Key::Closed,
+                _ = self.quit.recv() => return Key::Closed,
                 Some(()) = self.resize.recv() => return Key::Resize,
                 read = read(&self.keyboard) => read,
                 () = sleep_until(self.last_read + ESCAPE_DELAY), if self.parser.is_incomplete() => {

@@ -1,4 +1,4 @@
-//! The signals that end a process: Ctrl-C, SIGTERM and SIGHUP. After its first use tokio handles a signal until the
+//! The signals that end a process: Ctrl-C, SIGTERM, SIGHUP and SIGQUIT. After its first use tokio handles a signal until the
 //! process ends, so code that has listened once must keep listening.
 
 use crate::app::failure::{Failure, FailureKind};
@@ -11,7 +11,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 pub enum StopSignal {
     /// Ctrl-C.
     Interrupt,
-    /// SIGTERM, or SIGHUP because the terminal was closed.
+    /// SIGTERM, SIGQUIT, or SIGHUP because the terminal was closed.
     Terminate,
 }
 
@@ -30,6 +30,7 @@ pub struct StopSignals {
     interrupt: Signal,
     terminate: Signal,
     hangup: Signal,
+    quit: Signal,
 }
 
 impl StopSignals {
@@ -39,6 +40,7 @@ impl StopSignals {
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,
             hangup: signal(SignalKind::hangup())?,
+            quit: signal(SignalKind::quit())?,
         })
     }
 
@@ -48,6 +50,7 @@ impl StopSignals {
             _ = self.interrupt.recv() => StopSignal::Interrupt,
             _ = self.terminate.recv() => StopSignal::Terminate,
             _ = self.hangup.recv() => StopSignal::Terminate,
+            _ = self.quit.recv() => StopSignal::Terminate,
         }
     }
 
@@ -56,6 +59,7 @@ impl StopSignals {
         tokio::select! {
             _ = self.terminate.recv() => {}
             _ = self.hangup.recv() => {}
+            _ = self.quit.recv() => {}
         }
     }
 

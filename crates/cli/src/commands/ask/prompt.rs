@@ -33,6 +33,8 @@ enum Stage {
         editor: Editor,
         problem: Option<String>,
     },
+    /// The user confirms a grant whose pattern cannot be edited.
+    Confirmation(GrantScope),
     /// The user types why not, or what happened.
     Text(Editor),
 }
@@ -108,6 +110,17 @@ impl QuestionPrompt {
                     PromptStep::Handled
                 }
             },
+            Stage::Confirmation(scope) => match (key, self.question.pattern()) {
+                (Key::Enter, Some(pattern)) => match self.question.grant(*scope, pattern) {
+                    Ok(answer) => PromptStep::Reply(Reply::Answered(answer)),
+                    Err(_) => PromptStep::Handled,
+                },
+                (Key::Escape, _) => {
+                    self.stage = Stage::Keys;
+                    PromptStep::Handled
+                }
+                _ => PromptStep::Handled,
+            },
             Stage::Text(editor) => match key {
                 Key::Escape => {
                     self.stage = Stage::Keys;
@@ -165,10 +178,8 @@ impl QuestionPrompt {
             return PromptStep::Handled;
         };
         if !self.question.is_editable(pattern) {
-            return match self.question.grant(scope, pattern) {
-                Ok(answer) => PromptStep::Reply(Reply::Answered(answer)),
-                Err(_) => PromptStep::Handled,
-            };
+            self.stage = Stage::Confirmation(scope);
+            return PromptStep::Handled;
         }
         let mut editor = Editor::default();
         editor.set(pattern);
@@ -178,6 +189,16 @@ impl QuestionPrompt {
             problem: None,
         };
         PromptStep::Handled
+    }
+
+    /// Says in words what a pattern would allow.
+    fn grant_rows(&self, scope: GrantScope, pattern: &str, columns: usize) -> Vec<String> {
+        let place = match scope {
+            GrantScope::Session => "in this session",
+            GrantScope::Folder => "always in this folder",
+        };
+        let text = format!("{} {place}", self.question.grant_text(pattern));
+        wrap_prefixed(&text, "  ", "  ", columns)
     }
 
     /// Returns the rows below the box, and the cursor if the user types a text. `others` is the number of questions that
@@ -239,12 +260,7 @@ impl QuestionPrompt {
                 editor,
                 problem,
             } => {
-                let place = match scope {
-                    GrantScope::Session => "in this session",
-                    GrantScope::Folder => "always in this folder",
-                };
-                let text = format!("{} {place}", self.question.grant_text(editor.text()));
-                rows.extend(wrap_prefixed(&text, "  ", "  ", columns));
+                rows.extend(self.grant_rows(*scope, editor.text(), columns));
                 if let Some(problem) = problem {
                     let line = format!("not granted: {problem}");
                     let lines = wrap_prefixed(&line, "  ", "  ", columns);
@@ -253,6 +269,14 @@ impl QuestionPrompt {
                 let cursor = push_input(&mut rows, "  for calls like > ", editor, columns);
                 rows.push(palette.dim("  enter grants it · esc goes back"));
                 (rows, Some(cursor))
+            }
+            Stage::Confirmation(scope) => {
+                let pattern = self.question.pattern();
+                rows.extend(pattern.map_or(Vec::new(), |pattern| {
+                    self.grant_rows(*scope, pattern, columns)
+                }));
+                rows.push(palette.dim("  enter grants it · esc goes back"));
+                (rows, None)
             }
             Stage::Text(editor) => {
                 let label = if self.question.is_permission() {

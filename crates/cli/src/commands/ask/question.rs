@@ -8,6 +8,20 @@ use lango_engine::edited_grant_problem;
 /// The rows of a question besides the preview: its heading, the reason, the keys, the input.
 const OTHER_ROWS: usize = 16;
 
+/// How much of a pattern is shown with the key that grants it.
+const GRANT_CHARACTERS: usize = 120;
+
+/// Shortens a text in its middle: a command can do the most important thing at its end.
+fn both_ends(text: &str, max: usize) -> String {
+    let length = text.chars().count();
+    if length <= max {
+        return text.to_owned();
+    }
+    let start: String = text.chars().take(max / 2).collect();
+    let end: String = text.chars().skip(length - max / 2).collect();
+    format!("{start} … {} characters … {end}", length - 2 * (max / 2))
+}
+
 /// A question to the user.
 pub(in crate::commands) struct Question {
     pub(super) waiting: PendingApproval,
@@ -137,7 +151,7 @@ impl Question {
         let request = &self.waiting.request;
         let agent = screen::escape_invisible(request.agent.as_str());
         let tool = request.tool.as_str();
-        let pattern = screen::one_line(&screen::escape_invisible(pattern), 60);
+        let pattern = both_ends(&screen::escape_invisible(pattern), GRANT_CHARACTERS);
         let what = match self.subject {
             RuleSubject::Command => format!("run `{pattern}`"),
             RuleSubject::Path => match tool {

@@ -95,10 +95,11 @@ impl TurnScreen<'_> {
     }
 
     /// Removes the question.
-    pub(in crate::commands) fn withdraw_question(&mut self) {
+    pub(in crate::commands) fn withdraw_question(&mut self) -> io::Result<()> {
         self.prompt = None;
         self.is_dirty = true;
         title_working(self.activity);
+        self.print_held_lines()
     }
 
     /// Answers the question. Until [`resume`](Self::resume) the terminal belongs to the prompts that may follow.
@@ -130,7 +131,7 @@ impl TurnScreen<'_> {
             *self.keys = Some(KeyReader::open()?);
         }
         title_working(self.activity);
-        Ok(())
+        self.print_held_lines()
     }
 
     /// Shows everything about the pending call in a pager.

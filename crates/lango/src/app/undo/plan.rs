@@ -63,10 +63,6 @@ impl App {
     ) -> Result<UndoPlan, Failure> {
         let record = self.record_to_undo(sessions, choice).await?;
         let (session, turn) = (record.session().clone(), record.turn().clone());
-        if record.folder() != self.folder() {
-            let message = format!("turn `{turn}` worked in `{}`", record.folder());
-            return Err(Failure::usage(message).next(format!("run `lango undo {turn}` there")));
-        }
         let store = Arc::clone(&sessions.store);
         let events = store.turn_events(&session, &turn).await?;
         let Some(message) = message_of(&events) else {

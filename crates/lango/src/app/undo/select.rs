@@ -50,6 +50,20 @@ impl App {
         sessions: &Sessions,
         choice: UndoChoice<'_>,
     ) -> Result<TurnRecord, Failure> {
+        let record = self.chosen_record(sessions, choice).await?;
+        if record.folder() == self.folder() {
+            return Ok(record);
+        }
+        let turn = record.turn();
+        let message = format!("turn `{turn}` worked in `{}`", record.folder());
+        Err(Failure::usage(message).next(format!("run `lango undo {turn}` there")))
+    }
+
+    async fn chosen_record(
+        &self,
+        sessions: &Sessions,
+        choice: UndoChoice<'_>,
+    ) -> Result<TurnRecord, Failure> {
         let store = &*sessions.store;
         let (records, nothing) = match choice {
             UndoChoice::Turn(prefix) => return self.record_with_prefix(prefix),

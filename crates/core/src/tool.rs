@@ -62,7 +62,7 @@ pub struct Inspection {
     pub guarded: Option<GuardedTarget>,
     /// The change of a file or folder that the call makes. Only lango's own file tools set it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub edit: Option<FileEdit>,
+    pub edit: Option<Box<FileEdit>>,
     /// Where the argument `path` leads, if its text does not tell: it passes through symbolic links, or names a folder
     /// that the user opened by another of its names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -130,9 +130,20 @@ pub struct FileEdit {
     /// `None` for an ordinary file of the workspace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub caution: Option<Text>,
+    /// The SHA-256 of what the call replaces, in hexadecimal: the whole file, or the changed lines. If the user approved
+    /// the change, the tool replaces nothing else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replaces: Option<Text>,
 }
 
 impl Inspection {
+    /// Allows the call also if the file changes before it runs, because no user was shown what it replaces.
+    pub fn allow_later_changes(&mut self) {
+        if let Some(edit) = &mut self.edit {
+            edit.replaces = None;
+        }
+    }
+
     /// Whether the inspection found nothing.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()

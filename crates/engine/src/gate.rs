@@ -138,31 +138,34 @@ pub(crate) fn decide(
         inspection,
     };
     let rules = context.rules;
-    Ok(
-        match rules.apply(&agent.name, &call.spec, &call.arguments, &call.inspection) {
-            RuleDecision::Run => CallDecision::Run(call),
-            RuleDecision::Deny { reason } => CallDecision::deny(Denial::Rule(reason).for_model()),
-            // 7. Approval
-            RuleDecision::Ask { reason, pattern } => {
-                let question = Question {
-                    reason,
-                    pattern,
-                    is_accepted_edit: false,
-                };
-                decide_approval(context, &agent.name, call, question)
-            }
-            RuleDecision::NoRule { reason, pattern } => {
-                let accepts_edits = context.mode == PermissionMode::AcceptEdits;
-                let caution = edits::caution(&call.inspection).filter(|_| accepts_edits);
-                let question = Question {
-                    reason: caution.unwrap_or(reason),
-                    pattern,
-                    is_accepted_edit: accepts_edits && edits::is_ordinary(&call.inspection),
-                };
-                decide_approval(context, &agent.name, call, question)
-            }
-        },
-    )
+    let mut decision = match rules.apply(&agent.name, &call.spec, &call.arguments, &call.inspection)
+    {
+        RuleDecision::Run => CallDecision::Run(call),
+        RuleDecision::Deny { reason } => CallDecision::deny(Denial::Rule(reason).for_model()),
+        // 7. Approval
+        RuleDecision::Ask { reason, pattern } => {
+            let question = Question {
+                reason,
+                pattern,
+                is_accepted_edit: false,
+            };
+            decide_approval(context, &agent.name, call, question)
+        }
+        RuleDecision::NoRule { reason, pattern } => {
+            let accepts_edits = context.mode == PermissionMode::AcceptEdits;
+            let caution = edits::caution(&call.inspection).filter(|_| accepts_edits);
+            let question = Question {
+                reason: caution.unwrap_or(reason),
+                pattern,
+                is_accepted_edit: accepts_edits && edits::is_ordinary(&call.inspection),
+            };
+            decide_approval(context, &agent.name, call, question)
+        }
+    };
+    if let CallDecision::Run(call) = &mut decision {
+        call.inspection.allow_later_changes();
+    }
+    Ok(decision)
 }
 
 /// Checks a call again that was stored or approved earlier, because its tool, the rules or the mode may have changed

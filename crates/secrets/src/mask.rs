@@ -123,6 +123,18 @@ impl MaskStream {
         self.advance(bytes, false)
     }
 
+    /// Returns the complete lines of what is held back, because nothing has followed them for a while. An echo that
+    /// started in them and goes on in later lines is no longer found.
+    pub fn end_lines(&mut self) -> Vec<u8> {
+        let Some(last) = self.pending.iter().rposition(|byte| *byte == b'\n') else {
+            return Vec::new();
+        };
+        let rest = self.pending.split_off(last + 1);
+        let lines = self.advance(&[], true);
+        self.pending = rest;
+        lines
+    }
+
     /// Returns the rest of the output after the last chunk.
     pub fn finish(&mut self) -> Vec<u8> {
         self.advance(&[], true)

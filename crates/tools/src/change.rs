@@ -13,6 +13,7 @@ use crate::target_path::TargetPath;
 use cap_std::fs::{Metadata, PermissionsExt};
 use lango_core::{FileEdit, GuardedTarget, Inspection, PathResolution, Text};
 use lango_sandbox::{executed_by, executed_in};
+use sha2::{Digest as _, Sha256};
 use std::io::Read;
 use std::path::Path;
 
@@ -60,15 +61,23 @@ impl Change {
         Self::with_caution(target, caution)
     }
 
+    /// Says what the change replaces, so that an approval covers nothing else.
+    pub(crate) fn replacing(mut self, content: &[u8]) -> Self {
+        let digest = base16ct::lower::encode_string(&Sha256::digest(content));
+        self.edit.replaces = Some(digest.into());
+        self
+    }
+
     /// Fails if the change is not the one that was inspected before the call was allowed: it needs an approval that it
-    /// did not get, or its path leads elsewhere.
+    /// did not get, it replaces something else than the user saw, or its path leads elsewhere.
     pub(crate) fn expect_inspected(
         &self,
         target: &TargetPath<'_>,
         inspection: &Inspection,
     ) -> Result<(), FileError> {
-        let inspected = inspection.edit.as_ref();
-        let inspected = inspected.and_then(|edit| edit.caution.as_ref());
+        let edit = inspection.edit.as_ref();
+        let inspected = edit.and_then(|edit| edit.caution.as_ref());
+        let seen = edit.and_then(|edit| edit.replaces.as_ref());
         match (&self.guarded, &self.edit.caution) {
             (Some(guarded), _) if inspection.guarded.as_ref() != Some(guarded) => {
                 Err(FileError::NotApproved {
@@ -80,6 +89,11 @@ impl Change {
                 path: target.display_path().to_owned(),
                 reason: caution.to_string(),
             }),
+            _ if seen.is_some() && seen != self.edit.replaces.as_ref() => {
+                Err(FileError::ChangedSinceQuestion {
+                    path: target.display_path().to_owned(),
+                })
+            }
             _ => target.expect_same_path(inspection),
         }
     }
@@ -96,7 +110,10 @@ impl Change {
     fn with_caution(target: &TargetPath<'_>, caution: Option<Text>) -> Self {
         Self {
             guarded: target.guarded(),
-            edit: FileEdit { caution },
+            edit: FileEdit {
+                caution,
+                replaces: None,
+            },
             path: target.resolution(),
         }
     }

@@ -66,6 +66,11 @@ pub(crate) enum FileError {
          it is checked again"
     )]
     Redirected { path: String },
+    #[error(
+        "`{path}` was not changed: it is not as it was when the user was asked; read it again, then call again to ask \
+         the user"
+    )]
+    ChangedSinceQuestion { path: String },
     #[error("`{path}` is in a read-only folder; write inside the workspace")]
     ReadOnly { path: String },
     #[error("`{path}` cannot be used; choose another path")]

@@ -159,7 +159,7 @@ where
             } = (change.inspect)(&inspected, arguments).unwrap_or_default();
             Inspection {
                 guarded,
-                edit: Some(edit),
+                edit: Some(Box::new(edit)),
                 path,
                 ..Inspection::default()
             }

@@ -9,8 +9,15 @@ use lango_core::{ApprovalQuestion, ApprovalRequest, FileEdit, Inspection, Text};
 /// Whether the inspection found a change of an ordinary file, and nothing else. Links on the way are fine: the tool
 /// has looked at the file that they lead to.
 pub(super) fn is_ordinary(inspection: &Inspection) -> bool {
+    let replaces = inspection
+        .edit
+        .as_ref()
+        .and_then(|edit| edit.replaces.clone());
     let ordinary = Inspection {
-        edit: Some(FileEdit::default()),
+        edit: Some(Box::new(FileEdit {
+            caution: None,
+            replaces,
+        })),
         path: inspection.path.clone(),
         ..Inspection::default()
     };

@@ -2,7 +2,8 @@
 //!
 //! A tool pushes text at any rate, and it is published at most every [`INTERVAL`]. In between, only the end of it is kept, so
 //! a tool that prints without end costs neither memory nor time. Text is masked as one stream, and the end of the stream
-//! is held back as long as it may be the start of a secret. If text in between was dropped, a secret may have been cut in
+//! is held back as long as it may be the start of a secret; its complete lines only for a moment, so that the last line
+//! before a pause is shown. If text in between was dropped, a secret may have been cut in
 //! two there, so what follows the gap is not shown until that is impossible.
 
 use crate::runner::{TurnUpdate, UpdateSender, end_of_output};
@@ -15,6 +16,9 @@ use tokio::time::timeout;
 
 /// The minimum time between two updates of one call.
 const INTERVAL: Duration = Duration::from_millis(50);
+
+/// How long complete lines are held back.
+const LINE_TIME: Duration = Duration::from_millis(150);
 
 /// How much output is kept for the next update, besides what is hidden after a gap.
 const KEPT_BYTES: usize = 16 * 1024;
@@ -86,12 +90,19 @@ impl LiveOutput {
     /// published: the result of the call follows.
     pub(super) async fn publish(&self, call: &CallId, updates: &UpdateSender) {
         let mut stream = self.masks.text_stream();
+        let mut holds_lines = false;
         loop {
             let mut is_over = tokio::select! {
                 biased;
                 () = self.is_ended.notified() => true,
                 () = self.is_changed.notified() => false,
+                () = tokio::time::sleep(LINE_TIME), if holds_lines => {
+                    holds_lines = false;
+                    publish(&stream.end_lines(), call, updates);
+                    continue;
+                }
             };
+            holds_lines = true;
             self.publish_next(&mut stream, call, updates);
             if !is_over {
                 is_over = timeout(INTERVAL, self.is_ended.notified()).await.is_ok();
@@ -115,19 +126,22 @@ impl LiveOutput {
             stream.restart(hidden);
             shown = rest;
         }
-        let masked = stream.push(shown);
-        let end = end_of_output(&masked);
-        if !end.is_empty() {
-            updates.send(TurnUpdate::ToolOutput {
-                call: call.clone(),
-                text: end.to_owned(),
-            });
-        }
+        publish(&stream.push(shown), call, updates);
     }
 
     fn unpublished(&self) -> MutexGuard<'_, Unpublished> {
         let unpublished = self.unpublished.lock();
         unpublished.unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn publish(masked: &str, call: &CallId, updates: &UpdateSender) {
+    let end = end_of_output(masked);
+    if !end.is_empty() {
+        updates.send(TurnUpdate::ToolOutput {
+            call: call.clone(),
+            text: end.to_owned(),
+        });
     }
 }
 

@@ -352,6 +352,11 @@ pub(crate) fn call_digest(
             .iter()
             .map(|path| format!(" path {}", path.target)),
     );
+    let replaces = inspection
+        .edit
+        .iter()
+        .filter_map(|edit| edit.replaces.as_ref());
+    call.extend(replaces.map(|digest| format!(" replaces {digest}")));
     digest([agent.as_str(), tool.as_str(), &call]).into()
 }
 

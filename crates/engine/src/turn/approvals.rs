@@ -132,7 +132,10 @@ impl Turn {
             .filter(|(_, _, asked)| is_covered(asked))
             .map(|(frame, agent, asked)| (frame.clone(), agent.clone(), asked.clone()))
             .collect();
-        for (frame, agent, asked) in same {
+        for (frame, agent, mut asked) in same {
+            if matches!(by, AnswerSource::Grant { .. }) {
+                asked.inspection.allow_later_changes();
+            }
             // An answer creates only one grant. A call that needs approval every time creates none.
             let is_grant = asked.id == *request && asked.pattern.is_some();
             let answer = if answer.allows() && !is_grant {

@@ -26,9 +26,10 @@ pub(crate) fn inspection(call: &Call, choices: &mut Choices<'_>) -> Inspection {
         return Inspection::default();
     }
     let edit = |caution: Option<&str>| Inspection {
-        edit: Some(FileEdit {
+        edit: Some(Box::new(FileEdit {
             caution: caution.map(Into::into),
-        }),
+            replaces: None,
+        })),
         ..Inspection::default()
     };
     let guarded = || GuardedTarget {

@@ -158,7 +158,7 @@ async fn an_answer_about_a_linked_path_covers_no_later_call() {
 #[tokio::test]
 async fn accepted_edits_include_an_ordinary_file_behind_links() {
     let inspection = Inspection {
-        edit: Some(FileEdit::default()),
+        edit: Some(Box::new(FileEdit::default())),
         ..linked()
     };
     let (mut bench, tool) = bench(inspection, Risk::Moderate, Vec::new());

@@ -25,7 +25,7 @@ impl ModeLog {
 pub(crate) fn check_modes(events: &[Event], modes: &ModeLog) -> Result<(), TestCaseError> {
     prop_assert_eq!(events.len(), modes.modes.len());
     let ordinary = Inspection {
-        edit: Some(FileEdit::default()),
+        edit: Some(Box::new(FileEdit::default())),
         ..Inspection::default()
     };
     let mut asked: Vec<&ApprovalRequest> = Vec::new();

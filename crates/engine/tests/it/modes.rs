@@ -27,9 +27,10 @@ enum Fate {
 
 pub(crate) fn edit(caution: Option<&str>) -> Inspection {
     Inspection {
-        edit: Some(FileEdit {
+        edit: Some(Box::new(FileEdit {
             caution: caution.map(Into::into),
-        }),
+            replaces: None,
+        })),
         ..Inspection::default()
     }
 }

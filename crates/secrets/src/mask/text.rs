@@ -32,6 +32,17 @@ impl MaskTextStream {
         self.stream.restart(hidden.as_bytes());
     }
 
+    /// Returns the complete lines of what is held back, as [`MaskStream::end_lines`] does.
+    pub fn end_lines(&mut self) -> String {
+        let lines = self.stream.end_lines();
+        if lines.is_empty() {
+            return String::new();
+        }
+        self.rest.extend(lines);
+        // Lines end with a complete character.
+        lossy(std::mem::take(&mut self.rest))
+    }
+
     /// Also masks the values that were added since the stream was created. Text that was already returned stays as it is.
     pub fn update(&mut self, masks: &Masks) {
         self.stream.update(masks);

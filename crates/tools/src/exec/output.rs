@@ -116,9 +116,23 @@ impl Output {
             Some(mask) => mask.printed.push(printed).into(),
             None => String::from_utf8_lossy(printed),
         };
-        let piece = state.terminal.push(pipe, &text);
+        self.add(&mut state, pipe, &text);
+    }
+
+    fn add(&self, state: &mut State, pipe: OutputPipe, text: &str) {
+        let piece = state.terminal.push(pipe, text);
         state.screen.push(&piece.shown);
         state.record(&piece.recorded, self.max_bytes);
+    }
+
+    /// Shows and records the complete lines that are held back only because a secret could go on after them: the command
+    /// has printed nothing for a while. What is recorded is still masked as one stream.
+    pub(crate) fn end_lines(&self, pipe: OutputPipe) {
+        let mut state = self.state();
+        let lines = state.mask.as_mut().map(|mask| mask.printed.end_lines());
+        if let Some(lines) = lines.filter(|lines| !lines.is_empty()) {
+            self.add(&mut state, pipe, &lines);
+        }
     }
 
     /// Marks the output as complete.

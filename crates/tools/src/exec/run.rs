@@ -202,9 +202,10 @@ async fn record(pipe: OutputPipe, reader: Option<impl AsyncRead + Unpin>, output
     let Some(mut reader) = reader else { return };
     let mut line = Vec::new();
     let mut buffer = vec![0; LINE_BYTES];
+    let mut is_quiet = true;
     loop {
         let read = reader.read(&mut buffer);
-        let arrived = if line.is_empty() {
+        let arrived = if is_quiet {
             Ok(read.await)
         } else {
             timeout(LINE_TIME, read).await
@@ -214,9 +215,12 @@ async fn record(pipe: OutputPipe, reader: Option<impl AsyncRead + Unpin>, output
             Ok(Ok(0) | Err(_)) => break,
             Err(_elapsed) => {
                 push_characters(pipe, &mut line, output);
+                output.end_lines(pipe);
+                is_quiet = line.is_empty();
                 continue;
             }
         };
+        is_quiet = false;
         let whole = bytes.iter().rposition(|byte| *byte == b'\n');
         let (whole, rest) = bytes.split_at(whole.map_or(0, |at| at + 1));
         if !whole.is_empty() {

@@ -57,7 +57,7 @@ fn edit(
     // An error may quote the file, so this comes before the file is read.
     target.expect_same_path(&caller.inspection)?;
     let mut edit = Edit::find(target, &arguments)?;
-    let change = Change::of_file(&edit.target, &edit.after);
+    let change = edit.change();
     change.expect_inspected(&edit.target, &caller.inspection)?;
     let before = Original::read(&edit.target)?;
     let (after, bits) = (edit.after.as_bytes(), change.executable_bits());
@@ -76,8 +76,7 @@ fn inspect(context: &FileContext, arguments: EditArguments) -> Result<Change, Fi
     // An edit that fails now may succeed after an earlier call of the same reply, so its path counts in any case.
     let edit = destination(&context.workspace, &arguments)
         .and_then(|target| Edit::find(target, &arguments));
-    let after = edit.map_or(String::new(), |edit| edit.after);
-    Ok(Change::of_file(&target, &after))
+    Ok(edit.map_or_else(|_| Change::of_file(&target, ""), |edit| edit.change()))
 }
 
 fn preview(
@@ -138,6 +137,30 @@ impl<'a> Edit<'a> {
             after,
         })
     }
+
+    /// Returns the change. It replaces the lines that differ; those around them may change before it is made.
+    fn change(&self) -> Change {
+        let change = Change::of_file(&self.target, &self.after);
+        change.replacing(differing_lines(&self.before, &self.after).as_bytes())
+    }
+}
+
+/// Returns the lines of `before` from the first to the last that differs in `after`.
+fn differing_lines<'a>(before: &'a str, after: &str) -> &'a str {
+    let start = equal_bytes(lines(before).zip(lines(after)));
+    let (before, after) = (&before[start..], &after[start..]);
+    let end = equal_bytes(lines(before).rev().zip(lines(after).rev()));
+    &before[..before.len() - end]
+}
+
+fn lines(text: &str) -> std::str::SplitInclusive<'_, char> {
+    text.split_inclusive('\n')
+}
+
+/// Returns the length of the equal lines before the first two that differ.
+fn equal_bytes<'a, 'b>(pairs: impl Iterator<Item = (&'a str, &'b str)>) -> usize {
+    let equal = pairs.take_while(|(one, other)| one == other);
+    equal.map(|(line, _)| line.len()).sum()
 }
 
 #[derive(Debug)]
@@ -273,6 +296,24 @@ mod tests {
             "contains the text in `old` 20 times, at lines 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 and so on"
         );
         assert!(problem(&"x".repeat(5000), "x", "y").contains("more than 1000 times"));
+    }
+
+    #[test]
+    fn an_edit_replaces_the_lines_that_differ() {
+        for (before, after, differing) in [
+            ("a\nb\nc\n", "a\nx\nc\n", "b\n"),
+            ("a\nb\nc", "a\nb\nx", "c"),
+            ("a\na\n", "a\n", "a\n"),
+            ("a\n", "a\na\n", ""),
+            ("# Notes\nx\n", "# Plans\nx\n", "# Notes\n"),
+            (
+                "# Notes changed\nx\n",
+                "# Plans changed\nx\n",
+                "# Notes changed\n",
+            ),
+        ] {
+            assert_eq!(differing_lines(before, after), differing, "{before:?}");
+        }
     }
 
     #[test]

@@ -6,6 +6,7 @@ use crate::change::Change;
 use crate::diff;
 use crate::file_error::FileError;
 use crate::show;
+use crate::target_path::TargetPath;
 use crate::undo::Original;
 use lango_core::{Caller, Effect, PreviewLength, Tool};
 use schemars::JsonSchema;
@@ -45,10 +46,11 @@ fn write(
     let WriteArguments { path, content } = arguments;
     let recorder = context.recorder(caller);
     let mut target = context.workspace.locate(&path)?.file_destination()?;
-    let change = Change::of_file(&target, &content);
-    change.expect_inspected(&target, &caller.inspection)?;
+    target.expect_same_path(&caller.inspection)?;
     expect_replaceable(&target)?;
     let before = Original::read(&target)?;
+    let change = change(&target, &content, &before);
+    change.expect_inspected(&target, &caller.inspection)?;
     let bits = change.executable_bits();
     replace(&recorder, &mut target, &before, content.as_bytes(), bits)?;
     let verb = match before {
@@ -69,7 +71,17 @@ fn write(
 fn inspect(context: &FileContext, arguments: WriteArguments) -> Result<Change, FileError> {
     let requested = context.workspace.locate(&arguments.path)?;
     let target = requested.file_destination()?;
-    Ok(Change::of_file(&target, &arguments.content))
+    let before = Original::read(&target)?;
+    Ok(change(&target, &arguments.content, &before))
+}
+
+fn change(target: &TargetPath<'_>, content: &str, before: &Original) -> Change {
+    let change = Change::of_file(target, content);
+    match before {
+        Original::Absent => change.replacing(b""),
+        Original::File { bytes, .. } => change.replacing(bytes),
+        Original::Large { .. } => change,
+    }
 }
 
 fn preview(

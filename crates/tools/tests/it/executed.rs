@@ -20,7 +20,7 @@ fn write(path: &str) -> Value {
 
 fn ordinary() -> Inspection {
     Inspection {
-        edit: Some(FileEdit::default()),
+        edit: Some(Box::new(FileEdit::default())),
         ..Inspection::default()
     }
 }

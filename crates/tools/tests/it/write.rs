@@ -36,6 +36,41 @@ fn a_file_is_replaced_as_a_whole_and_keeps_its_mode() {
 }
 
 #[test]
+fn an_approved_write_replaces_only_what_the_user_saw() {
+    let fixture = FileFixture::new();
+    fixture.write("notes.md", "seen\n");
+    for (tool, arguments) in [
+        ("fs_write", json!({"path": "notes.md", "content": "new\n"})),
+        (
+            "fs_edit",
+            json!({"path": "notes.md", "old": "seen", "new": "new"}),
+        ),
+    ] {
+        fixture.write("notes.md", "first\nseen\n");
+        let inspection = fixture.inspect(tool, arguments.clone());
+        // Someone saves the file while the user reads the question.
+        fixture.write("notes.md", "first\nseen, and changed\n");
+        let refused = fixture.call_inspected(tool, arguments.clone(), inspection.clone());
+        let message = refused.unwrap_err().to_string();
+        assert!(
+            message.contains("not as it was when the user was asked"),
+            "{message}"
+        );
+        assert_eq!(fixture.read("notes.md"), "first\nseen, and changed\n");
+        fixture.write("notes.md", "first\nseen\n");
+        fixture.call_inspected(tool, arguments, inspection).unwrap();
+        assert!(fixture.read("notes.md").contains("new\n"));
+    }
+    // Edits of the same file in one reply do not disturb each other.
+    let edit = json!({"path": "notes.md", "old": "new", "new": "newer"});
+    fixture.write("notes.md", "first\nnew\n");
+    let inspection = fixture.inspect("fs_edit", edit.clone());
+    fixture.write("notes.md", "another first\nnew\n");
+    fixture.call_inspected("fs_edit", edit, inspection).unwrap();
+    assert_eq!(fixture.read("notes.md"), "another first\nnewer\n");
+}
+
+#[test]
 fn a_write_follows_a_link_that_stays_inside() {
     let fixture = FileFixture::new();
     fixture.write("data/real.txt", "old");

@@ -62,6 +62,31 @@ fn assert_hidden(updates: &[String], values: &[&str]) {
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_last_line_before_a_pause_is_shown_and_an_incomplete_one_held_back() {
+    let updates = shown(masks(&[VALUE]), async |sink: OutputSink| {
+        sink.push("9\n10\n11\n");
+        sleep(Duration::from_secs(1)).await;
+        sink.push("12\nGH_QZ");
+        sleep(Duration::from_secs(1)).await;
+        sink.push("XJ7-KVWQYB9/PLMX0_8TRFJ\n");
+        sleep(Duration::from_secs(1)).await;
+        sink.push("end");
+    });
+    let updates = updates.await;
+    assert_hidden(&updates, &[VALUE]);
+    assert!(
+        updates.concat().starts_with("9\n10\n11\n12\n"),
+        "{updates:?}"
+    );
+    assert!(updates.concat().contains("[secret KEY]\n"), "{updates:?}");
+    // Not together with the next output.
+    assert!(
+        updates.iter().any(|text| text.ends_with("11\n")),
+        "{updates:?}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
 async fn output_is_shown_while_the_tool_runs_and_at_most_twenty_times_a_second() {
     let started = Instant::now();
     let updates = shown(masks(&[VALUE]), async |sink: OutputSink| {

@@ -157,10 +157,15 @@ impl ChatInput {
                 });
             }
             Key::BackTab => self.modes.set(next_mode(self.modes.get())),
-            Key::Up if self.editor.is_empty() && !self.queued.is_empty() => {
-                // The last message that waits can be changed.
-                let last = self.queued.pop_back().unwrap_or_default();
-                self.editor.set(&last);
+            Key::Up if !self.queued.is_empty() => {
+                // The last message that waits can be changed. The history has the others too, and they would be sent
+                // twice.
+                if self.editor.is_empty() {
+                    let last = self.queued.pop_back().unwrap_or_default();
+                    self.editor.set(&last);
+                } else {
+                    self.editor.handle(key);
+                }
             }
             key => {
                 let is_handled = self.edit(key);

@@ -391,7 +391,11 @@ impl<'a> TurnScreen<'a> {
             return Ok(ScreenAction::Continue);
         }
         Ok(match action {
-            InputAction::None | InputAction::Leave => ScreenAction::Continue,
+            InputAction::None => ScreenAction::Continue,
+            InputAction::Leave => {
+                input.notify("esc stops the turn first; then ctrl-d leaves");
+                ScreenAction::Continue
+            }
             InputAction::Suspend => ScreenAction::Suspend,
             InputAction::Submit(message) => {
                 input.queue(message);

@@ -14,14 +14,17 @@ use crate::terminal::{Colour, Palette};
 use lango::app::attach::attachment_line;
 use lango_core::text::sanitize;
 use lango_core::{
-    AgentName, AnswerSource, ApprovalAnswer, CallId, CallStatus, Event, EventBody, FrameId,
-    Timestamp, ToolName, TurnFault,
+    AgentName, AnswerSource, ApprovalAnswer, ApprovalId, CallId, CallStatus, Event, EventBody,
+    FrameId, Timestamp, ToolName, TurnFault,
 };
 use lango_engine::TurnUpdate;
 use serde_json::Value;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+
+/// The characters of a task that tell two delegations to the same agent apart.
+const TASK_CHARACTERS: usize = 40;
 
 /// The characters of an agent's report that are shown; [`Activity::full_result`] shows all.
 const REPORT_CHARACTERS: usize = 200;
@@ -44,6 +47,8 @@ pub struct Activity {
     /// The calls that agents have made, until they return.
     made: HashMap<CallId, MadeCall>,
     calls: HashMap<CallId, RunningCall>,
+    /// The calls that the user was asked about, until there is an answer.
+    asked: HashMap<ApprovalId, String>,
     /// The tokens that providers reported.
     reported_tokens: u64,
     results: VecDeque<ToolResult>,
@@ -65,6 +70,19 @@ struct Frame {
     is_answer: bool,
     /// The number of calls that wait for an approval.
     waiting: usize,
+    /// Since when, if there are any.
+    waits_since: Timestamp,
+    /// How long, in milliseconds, the agent has waited for the user.
+    waited_ms: u64,
+    /// Whether another delegation at the same time went to the same agent, so that its name does not tell them apart.
+    shares_agent: bool,
+}
+
+impl Frame {
+    /// Returns the task, if the agent's name does not tell which delegation it is.
+    fn distinguishing_task(&self) -> Option<&str> {
+        self.shares_agent.then_some(&*self.task)
+    }
 }
 
 /// A call as its agent made it.
@@ -106,6 +124,7 @@ impl Activity {
             frames: Vec::new(),
             made: HashMap::new(),
             calls: HashMap::new(),
+            asked: HashMap::new(),
             reported_tokens: 0,
             results: VecDeque::new(),
             shown_results: 0,
@@ -118,6 +137,7 @@ impl Activity {
         self.frames.clear();
         self.made.clear();
         self.calls.clear();
+        self.asked.clear();
         self.reported_tokens = 0;
     }
 
@@ -196,6 +216,9 @@ impl Activity {
                 is_parallel: false,
                 is_answer: id.is_root(),
                 waiting: 0,
+                waits_since: Timestamp::default(),
+                waited_ms: 0,
+                shares_agent: false,
             });
             self.frames.len() - 1
         });
@@ -239,8 +262,14 @@ impl Activity {
                 }
                 lines
             }
-            EventBody::ApprovalRequested { .. } => {
-                self.frame(&event.frame, who).waiting += 1;
+            EventBody::ApprovalRequested(request) => {
+                let frame = self.frame(&event.frame, who);
+                if frame.waiting == 0 {
+                    frame.waits_since = event.time;
+                }
+                frame.waiting += 1;
+                let call = call_text(request.tool.as_str(), &request.arguments);
+                self.asked.insert(request.id.clone(), call);
                 Vec::new()
             }
             EventBody::ToolCalled {
@@ -295,12 +324,21 @@ impl Activity {
                 }
                 lines
             }
-            EventBody::ApprovalAnswered { answer, by, .. } => {
+            EventBody::ApprovalAnswered {
+                request,
+                answer,
+                by,
+                ..
+            } => {
                 let mut frames = self.frames.iter_mut();
                 if let Some(frame) = frames.find(|frame| frame.id == event.frame) {
                     frame.waiting = frame.waiting.saturating_sub(1);
+                    if frame.waiting == 0 {
+                        frame.waited_ms += event.time.0.saturating_sub(frame.waits_since.0);
+                    }
                 }
-                answer_line(answer, by).into_iter().collect()
+                let call = self.asked.remove(request).unwrap_or_default();
+                answer_line(answer, by, &call).into_iter().collect()
             }
             _ => Vec::new(),
         };
@@ -322,9 +360,12 @@ impl Activity {
         let delegated = self.frames.iter_mut().filter(|frame| !frame.id.is_root());
         let delegated: Vec<&mut Frame> = delegated.collect();
         if delegated.len() > 1 {
-            delegated
-                .into_iter()
-                .for_each(|frame| frame.is_parallel = true);
+            let is_same = |frame: &&mut Frame| frame.agent == *agent;
+            let shares_agent = delegated.iter().filter(|frame| is_same(frame)).count() > 1;
+            for frame in delegated {
+                frame.is_parallel = true;
+                frame.shares_agent |= shares_agent && frame.agent == *agent;
+            }
         }
         let (from, to) = (self.palette.agent(&event.author), self.palette.agent(agent));
         vec![format!("● {from} → {to}  {task}")]
@@ -393,9 +434,20 @@ impl Activity {
         let Some(delegated) = frame.delegated.filter(|_| frame.is_parallel) else {
             return Vec::new();
         };
-        let time = self.palette.dim(&time_between(delegated, event.time));
-        let agent = self.palette.agent(&frame.agent);
+        let started = Timestamp(delegated.0 + frame.waited_ms);
+        let time = self.palette.dim(&time_between(started, event.time));
+        let agent = self.frame_label(&frame.agent, frame.distinguishing_task());
         vec![format!("{} {agent}  {time}", self.symbol(status))]
+    }
+
+    /// Returns the agent of a frame, with its task if that is needed.
+    fn frame_label(&mut self, agent: &AgentName, task: Option<&str>) -> String {
+        let agent = self.palette.agent(agent);
+        let Some(task) = task else {
+            return agent;
+        };
+        let task = one_line(task, TASK_CHARACTERS);
+        format!("{agent} {}", self.palette.dim(&format!("({task})")))
     }
 
     fn symbol(&self, status: CallStatus) -> String {
@@ -409,11 +461,15 @@ impl Activity {
 }
 
 /// Describes how a request was answered, if that is worth a line.
-fn answer_line(answer: &ApprovalAnswer, by: &AnswerSource) -> Option<String> {
+fn answer_line(answer: &ApprovalAnswer, by: &AnswerSource, call: &str) -> Option<String> {
+    let named = |what: &str| match call {
+        "" => format!("└ {what}"),
+        call => format!("└ {what}: {call}"),
+    };
     match by {
         AnswerSource::Grant { grant } => Some(format!("  allowed by grant {grant}")),
         AnswerSource::Person => Some(match answer {
-            ApprovalAnswer::Once => "└ allowed once".to_owned(),
+            ApprovalAnswer::Once => named("allowed once"),
             ApprovalAnswer::Session { pattern } => {
                 format!("└ allowed in this session: {}", one_line(pattern, 100))
             }
@@ -423,7 +479,7 @@ fn answer_line(answer: &ApprovalAnswer, by: &AnswerSource) -> Option<String> {
                     one_line(pattern, 100)
                 )
             }
-            ApprovalAnswer::No { .. } => "└ denied".to_owned(),
+            ApprovalAnswer::No { .. } => named("denied"),
             other => format!("└ answered: {}", other.name()),
         }),
         AnswerSource::Unattended | AnswerSource::TurnEnded | AnswerSource::Expired => None,

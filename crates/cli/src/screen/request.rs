@@ -8,6 +8,7 @@ use super::{count, one_line};
 use crate::terminal::{Colour, Palette, wrap_prefixed};
 use lango_core::text::is_invisible;
 use lango_core::{ApprovalQuestion, ApprovalRequest, PendingApproval, Risk};
+use serde_json::Value;
 use std::borrow::Cow;
 use std::fmt::Write;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
@@ -190,6 +191,10 @@ fn arguments(request: &ApprovalRequest) -> String {
         return format!("{:#}", request.arguments);
     };
     let mut text = String::new();
+    // Short ones first, so that a path is not behind the content of the file.
+    let mut fields: Vec<_> = fields.iter().collect();
+    let is_long = |value: &Value| value.as_str().is_some_and(|value| value.contains('\n'));
+    fields.sort_by_key(|(_, value)| is_long(value));
     for (name, value) in fields {
         let _ = match value.as_str() {
             Some(value) if value.contains('\n') => writeln!(text, "{name}:\n{value}"),

@@ -124,7 +124,10 @@ pub(super) fn brief_arguments(arguments: &Value) -> String {
         Value::String(text) => format!("{name}={text}"),
         other => format!("{name}={other}"),
     };
-    fields.iter().map(field).collect::<Vec<_>>().join(" ")
+    // What a call changes must not be cut off behind a long content.
+    let mut fields: Vec<_> = fields.iter().collect();
+    fields.sort_by_key(|(name, _)| *name != "path");
+    fields.into_iter().map(field).collect::<Vec<_>>().join(" ")
 }
 
 /// Returns the command line of a call.

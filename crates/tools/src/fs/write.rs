@@ -46,11 +46,11 @@ fn write(
     let WriteArguments { path, content } = arguments;
     let recorder = context.recorder(caller);
     let mut target = context.workspace.locate(&path)?.file_destination()?;
-    target.expect_same_path(&caller.inspection)?;
-    expect_replaceable(&target)?;
-    let before = Original::read(&target)?;
-    let change = change(&target, &content, &before);
+    let before = Original::read(&target);
+    let change = change(&target, &content, before.as_ref().ok());
     change.expect_inspected(&target, &caller.inspection)?;
+    expect_replaceable(&target)?;
+    let before = before?;
     let bits = change.executable_bits();
     replace(&recorder, &mut target, &before, content.as_bytes(), bits)?;
     let verb = match before {
@@ -71,16 +71,16 @@ fn write(
 fn inspect(context: &FileContext, arguments: WriteArguments) -> Result<Change, FileError> {
     let requested = context.workspace.locate(&arguments.path)?;
     let target = requested.file_destination()?;
-    let before = Original::read(&target)?;
-    Ok(change(&target, &arguments.content, &before))
+    let before = Original::read(&target);
+    Ok(change(&target, &arguments.content, before.as_ref().ok()))
 }
 
-fn change(target: &TargetPath<'_>, content: &str, before: &Original) -> Change {
+fn change(target: &TargetPath<'_>, content: &str, before: Option<&Original>) -> Change {
     let change = Change::of_file(target, content);
     match before {
-        Original::Absent => change.replacing(b""),
-        Original::File { bytes, .. } => change.replacing(bytes),
-        Original::Large { .. } => change,
+        Some(Original::Absent) => change.replacing(b""),
+        Some(Original::File { bytes, .. }) => change.replacing(bytes),
+        Some(Original::Large { .. }) | None => change,
     }
 }
 

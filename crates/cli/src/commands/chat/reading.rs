@@ -91,7 +91,7 @@ impl Chat<'_> {
                         return Ok(Some(None));
                     }
                     self.last_interrupt = (*key == Key::Ctrl('c')).then(Instant::now);
-                    let notice = "ctrl-c twice or ctrl-d leaves · /help lists commands and keys";
+                    let notice = "ctrl-c again or ctrl-d leaves · /help lists commands and keys";
                     self.input.notify(notice);
                 }
                 InputAction::ShowOutput => {

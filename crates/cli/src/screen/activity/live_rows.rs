@@ -24,8 +24,10 @@ impl Activity {
                     ("├─", "│ ")
                 };
                 let work = self.work_of(*index);
-                let agent = self.frames[*index].agent.clone();
-                let agent = self.palette.agent(&agent);
+                let frame = &self.frames[*index];
+                let (agent, task) = (frame.agent.clone(), frame.distinguishing_task());
+                let task = task.map(str::to_owned);
+                let agent = self.frame_label(&agent, task.as_deref());
                 let mark = if self.frames[*index].waiting > 0 {
                     "?"
                 } else {

@@ -33,6 +33,37 @@ const CONTEXT_TOKENS: u64 = 128_000;
 /// The next step if a model, its key or its address does not work.
 pub const MODEL_NEXT_STEP: &str = "run `lango doctor` to check the model, its key and its address, `lango models` to list the models, or `lango setup` to connect another one";
 
+/// Returns the next step after a model call failed with this fault, by its [name](lango_core::ModelFault::name); `None`
+/// if lango knows none.
+pub fn next_step_after(fault: &str) -> Option<&'static str> {
+    Some(match fault {
+        "unreachable" | "no_key" | "bad_key" | "unknown_model" => MODEL_NEXT_STEP,
+        "no_credit" => {
+            "add credit at the provider, or set agent.fallback to a model of another provider"
+        }
+        "rate_limited" => "try again later, or set agent.fallback to a model of another provider",
+        "overloaded" => {
+            "try again later; if it stays, check the provider's status page or the log of the server, or set agent.fallback"
+        }
+        "incomplete" => {
+            "try again; if it stays, check the log of the server and proxies in between, or set agent.fallback"
+        }
+        "timed_out" => {
+            "if the model needs longer, raise agent.idleTimeout; else check that the server at this address works"
+        }
+        "malformed" => {
+            "is the base URL right? Many end with /v1; `lango setup` changes it, and `lango doctor` calls the model once"
+        }
+        "context_too_long" => {
+            "start a new session (/new in a chat), or use a model with a larger context window (`lango models` lists them)"
+        }
+        "refused" => {
+            "change what the provider names, or use another model (`lango models` lists them)"
+        }
+        _ => return None,
+    })
+}
+
 /// What a command prints once if no model is set up.
 pub const DEMO_NOTICE: &str = "demo mode: built-in rules answer, not an AI model · connect a model: lango setup (or set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY, or start Ollama)";
 

@@ -15,7 +15,7 @@ use crate::app::{App, Failure};
 use config_file::KeyChange;
 use futures_util::StreamExt;
 use lango_config::{Origin, Settings};
-use lango_core::{Message, Model, ModelError, ModelEvent, ModelFault, ModelRequest};
+use lango_core::{Message, Model, ModelError, ModelEvent, ModelFault, ModelRequest, Text};
 use lango_models::{Provider, ProviderFamily, known_providers, models_of};
 use lango_net::{Url, redacted_url};
 use lango_secrets::{Credential, SecretName, SecretValue};
@@ -38,6 +38,7 @@ pub async fn test_call(model: &dyn Model, timeout: Duration) -> Result<(), Model
     let failed = |fault| ModelError {
         model: model.name().into(),
         fault,
+        address: None,
     };
     let call = async {
         let mut stream = model.call(request);
@@ -60,6 +61,8 @@ pub enum ConnectError {
         /// The provider or model, to show.
         subject: String,
         fault: ModelFault,
+        /// The address, unless the fault names it.
+        address: Option<Text>,
     },
     Other(Failure),
 }
@@ -83,13 +86,19 @@ impl From<Failure> for ConnectError {
 
 impl From<ConnectError> for Failure {
     fn from(error: ConnectError) -> Self {
-        let (subject, fault) = match error {
-            ConnectError::Model { subject, fault } => (subject, fault),
+        let (subject, fault, address) = match error {
+            ConnectError::Model {
+                subject,
+                fault,
+                address,
+            } => (subject, fault, address),
             ConnectError::Other(failure) => return failure,
         };
         let next = match &fault {
             ModelFault::BadKey { .. } => "check the key at its provider",
+            ModelFault::NoCredit { .. } => "add credit at the provider",
             ModelFault::Unreachable { .. } => "check the address, and that the server runs",
+            ModelFault::Malformed { .. } => "check the address; many end with /v1",
             ModelFault::UnknownModel { .. } => "choose another model, or check the address",
             ModelFault::TimedOut { .. } => {
                 "a model that is loaded for the first time may take minutes"
@@ -97,7 +106,9 @@ impl From<ConnectError> for Failure {
             _ => "fix the problem",
         };
         let next = format!("{next}, then run `lango setup` again; nothing was written");
-        Self::config(format!("{subject}: {fault}")).next(next)
+        let address = address.map(|address| format!(" (the address: {address})"));
+        let address = address.unwrap_or_default();
+        Self::config(format!("{subject}: {fault}{address}")).next(next)
     }
 }
 
@@ -209,6 +220,7 @@ impl Connection {
         ConnectError::Model {
             subject: format!("`{}`", self.label),
             fault: error.fault,
+            address: error.address,
         }
     }
 
@@ -269,6 +281,7 @@ impl Connection {
                 format!("model `{model}` of {}", self.label)
             },
             fault: error.fault,
+            address: error.address,
         })
     }
 

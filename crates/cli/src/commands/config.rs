@@ -32,7 +32,7 @@ pub(super) async fn config(
             let loaded = lango_config::load(&ProcessEnv::from_process(flags)?)?;
             screen::print(lango_config::show(&loaded, layout).trim_end())?;
             if layout == Layout::Origins {
-                let stored = StoredKeys::read(loaded.paths.credentials());
+                let stored = StoredKeys::at(loaded.paths.credentials());
                 for provider in stored.providers() {
                     let path = stored.path().display();
                     screen::print(&format!("# the key of {provider} is stored in {path}"))?;

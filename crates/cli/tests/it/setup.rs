@@ -223,6 +223,30 @@ fn a_file_of_keys_that_others_can_read_is_refused() {
 }
 
 #[test]
+fn a_file_of_keys_that_others_can_read_stops_a_request_that_may_need_a_key_from_it() {
+    let provider = Provider::new(vec![say("with the variable")]);
+    let lango = Lango::new();
+    let url = provider.server.url();
+    store_key(&lango, "mine", url);
+    fs::set_permissions(keys_file(&lango), PermissionsExt::from_mode(0o644)).unwrap();
+    let config = format!(
+        "agent.model = 'mine/any'\nproviders.mine = {{ kind = 'openai', baseUrl = '{url}' }}"
+    );
+    lango.home_file("lango.toml", config);
+    let file = keys_file(&lango);
+    let next = format!("next: run `chmod 600 {}`", file.display());
+    let ran = lango.run(&["run", "hello"]);
+    ran.refused(3, &["other users can access it", &next]);
+    assert!(provider.server.requests().is_empty());
+    // A variable with the key is another source.
+    let arguments = ["run", "-c", "providers.mine.apiKeyEnv=MINE", "hello"];
+    let mut command = lango.command(&arguments);
+    let ran = finish(command.env("MINE", "sk-variable"), b"").ok();
+    assert_eq!(ran.stdout, "with the variable\n");
+    assert_eq!(keys_sent(&provider), ["Bearer sk-variable"]);
+}
+
+#[test]
 fn an_existing_vault_gets_the_key_and_the_configuration_names_it() {
     let provider = Provider::new(vec![say("ok"), say("hi")]);
     let lango = Lango::new();

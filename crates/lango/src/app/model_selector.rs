@@ -171,13 +171,8 @@ impl ModelSelector<'_> {
         if name == OfflineModel::NAME || name == "offline" {
             return Ok(Arc::new(OfflineModel));
         }
-        let Some((provider, model)) = name.split_once('/').filter(|(_, model)| !model.is_empty())
-        else {
-            let message = format!("`{name}` is not the name of a model; write provider/model");
-            return Err(
-                Failure::config(message).next("run `lango models` to list the available models")
-            );
-        };
+        let (provider, model) =
+            split_name(name).map_err(|message| Failure::config(message).next(MODEL_LIST_STEP))?;
         Ok(Arc::new(self.provider(provider)?.model(model)))
     }
 
@@ -398,6 +393,33 @@ impl ModelSelector<'_> {
         );
         Failure::config(message).next(next)
     }
+}
+
+/// Splits the name of a model into the provider and the model; fails with the message for the user.
+fn split_name(name: &str) -> Result<(&str, &str), String> {
+    let parts = name.split_once('/').filter(|(_, model)| !model.is_empty());
+    parts.ok_or_else(|| format!("`{name}` is not the name of a model; write provider/model"))
+}
+
+const MODEL_LIST_STEP: &str = "run `lango models` to list the available models";
+
+/// Checks without any I/O that a model's provider is known or configured. Whether the provider offers the model only
+/// the provider knows.
+pub fn check_model_name(settings: &Settings, name: &str) -> Result<(), Failure> {
+    if name == OfflineModel::NAME || name == "offline" {
+        return Ok(());
+    }
+    let refused = |message: String| {
+        Failure::usage(format!("agent.model was not changed: {message}")).next(MODEL_LIST_STEP)
+    };
+    let (provider, _) = split_name(name).map_err(refused)?;
+    if known_provider(provider).is_some() || settings.providers.contains_key(provider) {
+        return Ok(());
+    }
+    let message = format!("agent.model was not changed: there is no provider `{provider}`");
+    Err(Failure::usage(message).next(format!(
+        "run `lango models` to list the available models, or set up a server of your own first: lango setup --provider {provider} --base-url URL"
+    )))
 }
 
 /// Returns the provider that lango knows by this name.

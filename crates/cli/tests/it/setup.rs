@@ -20,7 +20,7 @@ pub(crate) fn list() -> ScriptedAnswer {
     )
 }
 
-fn keys_file(lango: &Lango) -> PathBuf {
+pub(crate) fn keys_file(lango: &Lango) -> PathBuf {
     lango.home().join("credentials/keys.toml")
 }
 
@@ -28,7 +28,7 @@ pub(crate) fn config(lango: &Lango) -> String {
     fs::read_to_string(lango.home().join("lango.toml")).unwrap()
 }
 
-fn mode(path: &Path) -> u32 {
+pub(crate) fn mode(path: &Path) -> u32 {
     path.metadata().unwrap().permissions().mode() & 0o777
 }
 
@@ -479,24 +479,4 @@ fn ctrl_c_at_any_point_writes_nothing_and_restores_the_terminal() {
         assert!(!settings.contains("canary"), "{settings}");
         assert!(!lango.home().exists(), "at {stop}");
     }
-}
-
-#[test]
-fn an_unreachable_server_fails_with_its_address_and_nothing_is_written() {
-    let port = ClosedPort::new();
-    let lango = Lango::new();
-    let arguments = [
-        "setup",
-        "--provider",
-        "mine",
-        "--base-url",
-        port.url(),
-        "--yes",
-    ];
-    let ran = lango.run(&arguments);
-    ran.refused(
-        3,
-        &[port.url(), "is the server running?", "nothing was written"],
-    );
-    assert!(!lango.home().exists());
 }

@@ -12,7 +12,7 @@ mod transcript;
 use crate::terminal::{Output, Region, wrap_lines};
 pub use activity::{Activity, short_number, short_time};
 pub use bar::{ProgressBar, Ticker, progress_share};
-use lango::app::model_selector::MODEL_NEXT_STEP;
+use lango::app::model_selector::{MODEL_NEXT_STEP, next_step_after};
 use lango_config::redact;
 use lango_core::Outcome;
 use lango_core::text::sanitize;
@@ -125,16 +125,21 @@ pub fn ending(outcome: &Outcome) -> Option<String> {
     }
 }
 
-/// Describes why a turn failed, and the next step if the model could not be used; `None` if it did not fail.
+/// Describes why a turn failed, and the next step if a model call failed; `None` if it did not fail.
 pub fn failure(outcome: &Outcome) -> Option<String> {
-    let Outcome::Failed { error, setup } = outcome else {
+    let Outcome::Failed {
+        error,
+        setup,
+        fault,
+    } = outcome
+    else {
         return None;
     };
     let error = redact(error);
-    Some(if *setup {
-        format!("{error}\n  next: {MODEL_NEXT_STEP}")
-    } else {
-        error.into_owned()
+    let next = fault.as_deref().and_then(next_step_after);
+    Some(match next.or(setup.then_some(MODEL_NEXT_STEP)) {
+        Some(next) => format!("{error}\n  next: {next}"),
+        None => error.into_owned(),
     })
 }
 

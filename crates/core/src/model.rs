@@ -293,10 +293,12 @@ impl std::ops::AddAssign for Usage {
 
 /// A failed model call.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("model `{model}`: {fault}")]
+#[error("model `{model}`: {fault}{}", at(address.as_deref()))]
 pub struct ModelError {
     pub model: Text,
     pub fault: ModelFault,
+    /// The address of the provider, unless the fault names it or has nothing to do with it.
+    pub address: Option<Text>,
 }
 
 /// The reason why a model call failed. The variants differ in what the caller can do about it.
@@ -343,6 +345,9 @@ pub enum ModelFault {
         /// The provider's message, and where the key came from.
         detail: String,
     },
+    /// The account at the provider has no credit or quota left, so no retry succeeds before the user adds some.
+    #[error("the account has no credit left: {detail}")]
+    NoCredit { detail: String },
     /// The provider does not offer the model at this endpoint.
     #[error("the provider has no such model: {detail}")]
     UnknownModel { detail: String },
@@ -354,7 +359,8 @@ pub enum ModelFault {
 }
 
 impl ModelFault {
-    /// Returns the name of the fault, for logs. Its details can quote what the user or the model wrote.
+    /// Returns the name of the fault, for logs and for the outcome of a turn. Its details can quote what the user or
+    /// the model wrote.
     pub fn name(&self) -> &'static str {
         match self {
             Self::RateLimited { .. } => "rate_limited",
@@ -365,6 +371,7 @@ impl ModelFault {
             Self::ContextTooLong { .. } => "context_too_long",
             Self::NoKey { .. } => "no_key",
             Self::BadKey { .. } => "bad_key",
+            Self::NoCredit { .. } => "no_credit",
             Self::UnknownModel { .. } => "unknown_model",
             Self::Refused { .. } => "refused",
             Self::Malformed { .. } => "malformed",
@@ -383,6 +390,7 @@ impl ModelFault {
             Self::ContextTooLong { .. }
             | Self::NoKey { .. }
             | Self::BadKey { .. }
+            | Self::NoCredit { .. }
             | Self::UnknownModel { .. }
             | Self::Refused { .. } => false,
         }
@@ -397,6 +405,7 @@ impl ModelFault {
             | Self::ContextTooLong { detail, .. }
             | Self::NoKey { detail }
             | Self::BadKey { detail }
+            | Self::NoCredit { detail }
             | Self::UnknownModel { detail }
             | Self::Refused { detail }
             | Self::Malformed { detail } => Some(detail),
@@ -411,6 +420,7 @@ impl ModelFault {
             Self::Unreachable { .. }
                 | Self::NoKey { .. }
                 | Self::BadKey { .. }
+                | Self::NoCredit { .. }
                 | Self::UnknownModel { .. }
         )
     }
@@ -433,6 +443,12 @@ fn seconds(ms: u64) -> String {
     } else {
         format!("{:.1}", ms as f64 / 1000.0)
     }
+}
+
+fn at(address: Option<&str>) -> String {
+    address.map_or(String::new(), |address| {
+        format!(" (the address: {address})")
+    })
 }
 
 fn wait(retry_after_ms: Option<u64>) -> String {

@@ -21,6 +21,10 @@ pub enum Outcome {
         /// Whether the user must change a setting or start a server before a retry can succeed.
         #[serde(default)]
         setup: bool,
+        /// The [name](crate::ModelFault::name) of the fault if a model call failed, so that an edge can say what to do
+        /// next; `None` in old logs.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        fault: Option<Text>,
     },
     /// The user cancelled the turn.
     Cancelled,

@@ -67,6 +67,7 @@ impl Model for ReplayModel {
         let event = reply.map(ModelEvent::Reply).ok_or_else(|| ModelError {
             model: self.name().into(),
             fault: ModelFault::Incomplete,
+            address: None,
         });
         stream::iter([event]).boxed()
     }

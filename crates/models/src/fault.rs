@@ -45,6 +45,14 @@ fn classify(
             limit_tokens,
         };
     }
+    // Before the status and the other codes: it comes with 402, 403, 429 and in replies.
+    let wait_ms = retry_after_ms.or_else(|| delay_in(error));
+    if status == Some(402)
+        || has_code(NO_CREDIT)
+        || wait_ms.is_none() && mentions_credit(status, &detail)
+    {
+        return ModelFault::NoCredit { detail };
+    }
     if has_code(BAD_KEY) || (is_request && detail.contains("API key")) {
         return ModelFault::BadKey { detail };
     }
@@ -56,10 +64,10 @@ fn classify(
         return ModelFault::UnknownModel { detail };
     }
     match status {
-        Some(401..=403) => ModelFault::BadKey { detail },
+        Some(401 | 403) => ModelFault::BadKey { detail },
         Some(404 | 405) => ModelFault::UnknownModel { detail },
         Some(429) => ModelFault::RateLimited {
-            retry_after_ms: retry_after_ms.or_else(|| delay_in(error)),
+            retry_after_ms: wait_ms,
             detail,
         },
         Some(408 | 409 | 425 | 500..=599) => ModelFault::Overloaded {
@@ -85,12 +93,17 @@ const TOO_LONG: &[&str] = &[
     "exceed_context_size_error",
     "request_too_large",
 ];
-const BAD_KEY: &[&str] = &[
+const NO_CREDIT: &[&str] = &[
     "insufficient_quota",
+    "billing_error",
+    "billing_hard_limit_reached",
+    "billing_not_active",
+    "insufficient_credits",
+];
+const BAD_KEY: &[&str] = &[
     "invalid_api_key",
     "authentication_error",
     "permission_error",
-    "billing_error",
 ];
 const UNKNOWN_MODEL: &[&str] = &["model_not_found", "not_found_error", "invalid_model"];
 /// Phrases in the messages of providers that have no error code for an unknown model.
@@ -136,6 +149,30 @@ pub(crate) fn filtered_categories(results: &Value) -> Option<String> {
         .map(|(category, _)| category.as_str())
         .collect();
     (!categories.is_empty()).then(|| categories.join(", "))
+}
+
+/// Returns whether the message says that the account has no credit. Needed for providers that have no code for this
+/// error: some send 400, 403 or 429 with a text. Gemini sends the same text for a rate limit, but then with a delay.
+fn mentions_credit(status: Option<u16>, message: &str) -> bool {
+    if !matches!(status, None | Some(400 | 401 | 403 | 429)) {
+        return false;
+    }
+    let message = message.to_lowercase();
+    [
+        "insufficient credit",
+        "insufficient balance",
+        "insufficient funds",
+        "credit balance is too low",
+        "out of credits",
+        "no credits",
+        "used all available credits",
+        "check your plan and billing",
+        "exceeded your current quota, please check",
+        "billing hard limit",
+        "account is not active, please check your billing",
+    ]
+    .iter()
+    .any(|phrase| message.contains(phrase))
 }
 
 /// Returns whether the message says that the request is too long. Needed for providers that have no code for this

@@ -203,6 +203,12 @@ impl Endpoint {
         }
         let cause = root_cause(error);
         let address = self.address();
+        if error.is_connect() && is_not_tls(&cause) {
+            let plain = address.replacen("https://", "http://", 1);
+            return ModelFault::Unreachable {
+                detail: format!("{address}: the server does not speak TLS; try {plain}"),
+            };
+        }
         let is_local = Url::parse(&self.base_url).is_ok_and(|url| is_this_machine(&url));
         let question = if is_local {
             "; is the server running?"
@@ -261,6 +267,11 @@ impl Endpoint {
         }
         Ok(map)
     }
+}
+
+/// Returns whether a handshake failed because the server answered with something other than TLS.
+fn is_not_tls(cause: &str) -> bool {
+    cause.contains("InvalidContentType") || cause.contains("wrong version number")
 }
 
 fn timed_out(timeout: Duration) -> ModelFault {

@@ -142,19 +142,24 @@ impl Provider {
             self.inner.endpoint.masks.mask_string(detail);
         }
         let address = self.inner.endpoint.address();
-        match &mut fault {
+        let address = match &mut fault {
             ModelFault::BadKey { detail } => {
                 let source = &self.inner.key_source;
                 *detail = format!("{detail} (the key: {source}; the address: {address})");
+                None
             }
             ModelFault::UnknownModel { detail } => {
                 *detail = format!("{detail} (the address: {address})");
+                None
             }
-            _ => {}
-        }
+            // It names the address itself, or no request was sent.
+            ModelFault::Unreachable { .. } | ModelFault::NoKey { .. } => None,
+            _ => Some(address.into()),
+        };
         ModelError {
             model: model.into(),
             fault,
+            address,
         }
     }
 }
@@ -359,7 +364,11 @@ impl Call<'_> {
             return read_frames(&body, reader).map(Some);
         }
         Err(ModelFault::Malformed {
-            detail: format!("expected a reply, got `{content_type}`: {}", excerpt(&body)),
+            detail: if body.trim().is_empty() {
+                format!("expected a reply, got nothing (`{content_type}`)")
+            } else {
+                format!("expected a reply, got `{content_type}`: {}", excerpt(&body))
+            },
         })
     }
 

@@ -117,6 +117,7 @@ impl<'a> Call<'a> {
         let cut_off = || ModelError {
             model: self.model().name().into(),
             fault: ModelFault::Incomplete,
+            address: None,
         };
         match item.unwrap_or_else(|| Err(cut_off())) {
             Ok(ModelEvent::Reply(mut reply)) => {
@@ -146,15 +147,16 @@ impl<'a> Call<'a> {
     }
 
     /// Decides what follows a fault: the same model again, the next one, or the error.
-    fn recover(&mut self, error: ModelError) -> Result<ModelEvent, ModelError> {
+    fn recover(&mut self, mut error: ModelError) -> Result<ModelEvent, ModelError> {
         self.stream = None;
         if let Some(wait) = retry_delay(&error.fault, self.tries, self.chain.pause) {
             self.wait = wait;
-            let ModelError { model, fault } = &error;
+            let ModelError { model, fault, .. } = &error;
             let (summary, seconds) = (fault.summary(), wait.as_secs_f32());
             let reason = format!("model `{model}`: {summary}; retrying in {seconds:.1} s");
             return Ok(ModelEvent::Retrying { reason });
         }
+        explain_long_wait(&mut error.fault);
         if self.at + 1 == self.chain.models.len() {
             self.is_over = true;
             return Err(error);
@@ -168,6 +170,34 @@ impl<'a> Call<'a> {
 
 /// The pause before the first retry.
 pub(crate) const PAUSE: Duration = Duration::from_millis(500);
+
+/// Adds to a fault that lango does not wait as long as the provider asks to, and how long the user would have to.
+fn explain_long_wait(fault: &mut ModelFault) {
+    let (ModelFault::RateLimited {
+        retry_after_ms: Some(ms),
+        detail,
+    }
+    | ModelFault::Overloaded {
+        retry_after_ms: Some(ms),
+        detail,
+    }) = fault
+    else {
+        return;
+    };
+    let wait = Duration::from_millis(*ms);
+    if wait > ResilientModel::LONGEST_WAIT {
+        let most = ResilientModel::LONGEST_WAIT.as_secs();
+        let minutes = wait.as_millis().div_ceil(60_000);
+        let time = match (minutes / 60, minutes % 60) {
+            (0, minutes) => format!("{minutes} min"),
+            (hours, 0) => format!("{hours} h"),
+            (hours, minutes) => format!("{hours} h {minutes} min"),
+        };
+        detail.push_str(&format!(
+            "; lango waits at most {most} s, so try again in {time}"
+        ));
+    }
+}
 
 /// Returns how long to wait before the next try after `tries` calls; `None` if it should not be retried.
 pub(crate) fn retry_delay(fault: &ModelFault, tries: u32, pause: Duration) -> Option<Duration> {

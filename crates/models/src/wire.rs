@@ -224,7 +224,11 @@ pub(crate) const MAX_CALLS: usize = 256;
 /// Parses JSON from a provider.
 pub(crate) fn parse(text: &str) -> Result<Value, ModelFault> {
     serde_json::from_str(text).map_err(|error| ModelFault::Malformed {
-        detail: format!("{error}: {}", excerpt(text)),
+        detail: match describe_page(text) {
+            Some(page) => format!("expected JSON, got {page}"),
+            None if text.trim().is_empty() => "expected JSON, got nothing".to_owned(),
+            None => format!("{error}: {}", excerpt(text)),
+        },
     })
 }
 
@@ -288,7 +292,72 @@ pub(crate) fn valid_arguments(arguments: &str) -> &str {
     if is_valid { arguments } else { "{}" }
 }
 
-/// Returns the first 200 characters of a text for an error message, without control characters.
+/// Returns the first 200 characters of a text for an error message, without control characters. A web page is described
+/// by its title.
 pub(crate) fn excerpt(text: &str) -> String {
+    if let Some(page) = describe_page(text) {
+        return page;
+    }
     text.chars().filter(|c| !c.is_control()).take(200).collect()
+}
+
+/// Describes a web page: `a web page titled "Welcome"`; `None` if the text is not one. Its markup says nothing to the
+/// user.
+fn describe_page(text: &str) -> Option<String> {
+    const START_BYTES: usize = 4096;
+    const TITLE_CHARS: usize = 80;
+    let start = text.trim_start_matches('\u{feff}').trim_start();
+    let end = start.floor_char_boundary(START_BYTES);
+    // Only ASCII letters change, so positions are the same in both texts.
+    let (start, lower) = (&start[..end], start[..end].to_ascii_lowercase());
+    let is_page = ["<!doctype html", "<html", "<head", "<body", "<title"]
+        .iter()
+        .any(|tag| lower.starts_with(tag))
+        || (lower.starts_with("<?xml") || lower.starts_with("<!--")) && lower.contains("<html");
+    if !is_page {
+        return None;
+    }
+    let title = lower.find("<title").and_then(|at| {
+        let from = at + lower[at..].find('>')? + 1;
+        let to = from + lower[from..].find("</title")?;
+        let words: Vec<&str> = start[from..to].split_whitespace().collect();
+        let title = words.join(" ");
+        let title = title.chars().filter(|c| !c.is_control());
+        Some(title.take(TITLE_CHARS).collect::<String>())
+    });
+    let title = title.filter(|title| !title.is_empty() && !title.contains('<'));
+    Some(match title {
+        Some(title) => format!("a web page titled \"{title}\""),
+        None => "a web page".to_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_web_page_is_described_by_its_title_and_never_quoted() {
+        for (text, described) in [
+            (
+                "\n<!DOCTYPE html><html><head><TITLE lang=en>502 Bad\n Gateway</title>",
+                "a web page titled \"502 Bad Gateway\"",
+            ),
+            ("<html><body>oops</body></html>", "a web page"),
+            ("<html><title></title>", "a web page"),
+            ("<html><title>cut", "a web page"),
+            ("a < b", "a < b"),
+        ] {
+            assert_eq!(excerpt(text), described);
+        }
+        let long = format!("<html><title>é{}", "é".repeat(5000));
+        assert_eq!(excerpt(&long), "a web page");
+        let fault = parse("<html><title>Welcome</title>")
+            .unwrap_err()
+            .to_string();
+        assert!(
+            fault.ends_with("expected JSON, got a web page titled \"Welcome\""),
+            "{fault}"
+        );
+    }
 }

@@ -149,6 +149,7 @@ pub fn failure(fault: ModelFault) -> ModelError {
     ModelError {
         model: "test/scripted".into(),
         fault,
+        address: None,
     }
 }
 

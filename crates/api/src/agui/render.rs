@@ -172,7 +172,7 @@ impl RunRenderer {
         match &report.outcome {
             Outcome::Answered { limit } => self.success(report, limit.as_ref()),
             Outcome::Limited { limit } => self.success(report, Some(limit)),
-            Outcome::Failed { error, setup } => {
+            Outcome::Failed { error, setup, .. } => {
                 let code = if *setup {
                     "setup_needed"
                 } else {

@@ -43,7 +43,7 @@ impl Completion {
         let ending = match &report.outcome {
             Outcome::Answered { limit: None } => Ending::Answered,
             Outcome::Answered { limit: Some(_) } | Outcome::Limited { .. } => Ending::Limited,
-            Outcome::Failed { error, setup } => {
+            Outcome::Failed { error, setup, .. } => {
                 let code = if *setup {
                     "setup_needed"
                 } else {

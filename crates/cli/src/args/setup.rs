@@ -7,7 +7,8 @@ use clap::Args;
 #[command(
     after_help = "Examples:\n  lango setup\n  lango setup --provider ollama --yes\n  \
                   lango setup --provider anthropic --key-stdin --yes < key.txt\n  \
-                  lango setup --provider mine --base-url http://127.0.0.1:8000/v1\n\n\
+                  lango setup --provider mine --base-url http://127.0.0.1:8000/v1\n  \
+                  lango setup --remove mine\n\n\
                   Asks for what is not given. Without a terminal, everything must be given."
 )]
 pub struct SetupArguments {
@@ -26,6 +27,10 @@ pub struct SetupArguments {
     /// Read the API key from standard input.
     #[arg(long)]
     pub key_stdin: bool,
+
+    /// Remove the stored key of this provider and the settings that setup wrote for it.
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["provider", "model", "base_url", "key_stdin", "yes"])]
+    pub remove: Option<String>,
 
     /// Use the default of every question that has one.
     #[arg(short, long)]

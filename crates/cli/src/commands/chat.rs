@@ -25,6 +25,7 @@ use lango::app::{Failure, FailureKind};
 use lango_core::text::sanitize;
 use lango_core::{Model, Outcome, PermissionMode, SessionId, UserInput};
 use lango_engine::{Conversation, RunnerError, TurnEnd};
+use lango_models::OfflineModel;
 use slash::SlashCommand;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -109,6 +110,12 @@ struct Chat<'a> {
     sessions: Sessions,
     conversation: Conversation,
     model: Arc<dyn Model>,
+    /// The name of the model that the user selected with `/model`.
+    selected_model: Option<String>,
+    /// Whether a model other than the demo was in use, so that the demo is the user's choice.
+    has_model: bool,
+    /// Whether the last turn failed because of the model's key.
+    was_key_refused: bool,
     screen: ScreenMode,
     palette: Palette,
     activity: Activity,
@@ -144,7 +151,10 @@ impl<'a> Chat<'a> {
             app,
             sessions,
             conversation,
+            has_model: model.name() != OfflineModel::NAME,
             model,
+            selected_model: None,
+            was_key_refused: false,
             screen,
             palette,
             keys: None,
@@ -222,6 +232,13 @@ impl<'a> Chat<'a> {
         if self.app.add_new_remote_agents()? {
             self.use_model(Arc::clone(&self.model))?;
         }
+        if self.was_key_refused
+            && let Err(failure) = self.renew_model().await
+        {
+            self.input.return_message(message);
+            screen::say(&format!("the message was not sent\nerror: {failure}"));
+            return Ok(());
+        }
         // Text of a pipe may come from anyone, so it cannot approve a command.
         if let Some(command) = message.trim().strip_prefix('!')
             && std::io::stdin().is_terminal()
@@ -265,10 +282,23 @@ impl<'a> Chat<'a> {
         result
     }
 
+    /// Builds the model again with the key that its provider has now: the user may have stored one after the old one was
+    /// refused.
+    async fn renew_model(&mut self) -> Result<(), Failure> {
+        let model = match &self.selected_model {
+            Some(name) => self.app.model_selector().agent_model(name)?,
+            None => self.app.choose_model().await?.model,
+        };
+        self.use_model(model)?;
+        self.was_key_refused = false;
+        Ok(())
+    }
+
     /// Uses a model from the next turn on.
     fn use_model(&mut self, model: Arc<dyn Model>) -> Result<(), Failure> {
         let runner = self.app.runner(&self.sessions, &model)?;
         self.conversation.set_runner(&runner);
+        self.has_model |= model.name() != OfflineModel::NAME;
         self.model = model;
         self.input.status = self.status();
         Ok(())
@@ -397,6 +427,7 @@ impl<'a> Chat<'a> {
                 return Ok(screen::write_line(&describe_pending(&waiting))?);
             }
         };
+        self.was_key_refused = is_key_fault(&report.outcome);
         if report.outcome == Outcome::Cancelled {
             self.input.return_queued();
         }
@@ -442,6 +473,14 @@ async fn refresh_if_pending(conversation: &mut Conversation) -> Result<(), Runne
     } else {
         Ok(())
     }
+}
+
+/// Whether a turn failed because the model's key was refused or could not be read.
+fn is_key_fault(outcome: &Outcome) -> bool {
+    let Outcome::Failed { fault, .. } = outcome else {
+        return false;
+    };
+    matches!(fault.as_deref(), Some("bad_key" | "no_key"))
 }
 
 /// Whether a command does nothing but change the folder of its own shell.

@@ -12,6 +12,7 @@ use change::TargetFile;
 use lango::app::App;
 use lango::app::Failure;
 use lango::app::credentials_file::StoredKeys;
+use lango::app::model_selector::check_model_name;
 use lango::app::project_trust::revoke_trust;
 use lango_config::edit::check_key;
 use lango_config::{ConfigValue, Layout, ProcessEnv};
@@ -32,7 +33,7 @@ pub(super) async fn config(
             let loaded = lango_config::load(&ProcessEnv::from_process(flags)?)?;
             screen::print(lango_config::show(&loaded, layout).trim_end())?;
             if layout == Layout::Origins {
-                let stored = StoredKeys::read(loaded.paths.credentials());
+                let stored = StoredKeys::at(loaded.paths.credentials());
                 for provider in stored.providers() {
                     let path = stored.path().display();
                     screen::print(&format!("# the key of {provider} is stored in {path}"))?;
@@ -49,6 +50,9 @@ pub(super) async fn config(
             value,
             project,
         } => {
+            if key == "agent.model" {
+                refuse_unknown_model(flags.clone(), &value)?;
+            }
             TargetFile::locate(flags.clone(), project)?.set(&key, &value)?;
             warn_if_unusable(flags, &key).await;
         }
@@ -83,6 +87,21 @@ pub(super) async fn config(
         ConfigCommand::Trust { yes, .. } => trust::trust(flags, yes).await?,
     }
     Ok(Exit::Ok)
+}
+
+/// Fails if a value of `agent.model` names no provider that lango knows or the configuration sets up. A configuration
+/// that cannot be read is reported when the value is set.
+fn refuse_unknown_model(flags: Vec<String>, value: &str) -> Result<(), Failure> {
+    let Ok(loaded) = lango_config::load(&ProcessEnv::from_process(flags)?) else {
+        return Ok(());
+    };
+    // A value is TOML if it can be, else a literal text.
+    let quoted = value.parse::<toml::Value>().ok();
+    let name = quoted
+        .as_ref()
+        .and_then(toml::Value::as_str)
+        .unwrap_or(value);
+    check_model_name(&loaded.settings, name)
 }
 
 /// Warns if no model can be used with the changed configuration of models.

@@ -11,17 +11,27 @@ use crate::args::SetupArguments;
 use crate::exit::Exit;
 use crate::screen;
 use key::{KeyAnswer, read_piped_key};
-use lango::app::setup::{ConnectError, Connection, NewKey, precedence_warnings};
+use lango::app::setup::{
+    ConnectError, Connection, NewKey, Removal, demo_warning, precedence_warnings, unset_model,
+};
 use lango::app::signals::StartSignals;
 use lango::app::vault::PromptMode;
 use lango::app::{App, Failure};
 use lango_core::RecordSelection;
 use lango_models::OfflineModel;
 use lango_vault::OpenVault;
+use model::ModelAnswer;
 use std::time::{Duration, Instant};
 
 /// How long the test call may take. A server on this machine may first load the model.
 const TEST_TIMEOUT: Duration = Duration::from_secs(120);
+
+/// What to write.
+enum Plan {
+    Connect(Box<Tested>),
+    /// Select no model.
+    Demo,
+}
 
 /// A connection that was tested.
 struct Tested {
@@ -38,9 +48,16 @@ struct Tested {
 pub(super) async fn setup(config: Vec<String>, arguments: SetupArguments) -> Result<Exit, Failure> {
     let mut signals = StartSignals::listen()?;
     let app = signals.guard(App::load(config)).await?;
-    let Some(tested) = signals.guard(connect(&app, &arguments)).await? else {
-        screen::say("nothing was written");
-        return Ok(Exit::Ok);
+    if let Some(provider) = &arguments.remove {
+        return remove(&app, provider, &mut signals).await;
+    }
+    let tested = match signals.guard(connect(&app, &arguments)).await? {
+        None => {
+            screen::say("nothing was written");
+            return Ok(Exit::Ok);
+        }
+        Some(Plan::Demo) => return select_demo(&app).await,
+        Some(Plan::Connect(tested)) => *tested,
     };
     // Signals wait: everything is known, and what belongs together is written together.
     let Tested {
@@ -63,8 +80,32 @@ pub(super) async fn setup(config: Vec<String>, arguments: SetupArguments) -> Res
     Ok(Exit::Ok)
 }
 
+/// Unsets the model, so that the demo answers unless lango finds a model.
+async fn select_demo(app: &App) -> Result<Exit, Failure> {
+    screen::print(&unset_model(app)?)?;
+    if let Some(warning) = demo_warning(app).await {
+        screen::say(&format!("warning: {warning}"));
+    }
+    screen::say("try it: lango run \"what files are here?\", or `lango` for a chat");
+    Ok(Exit::Ok)
+}
+
+/// Removes the key and the settings of a provider.
+async fn remove(app: &App, provider: &str, signals: &mut StartSignals) -> Result<Exit, Failure> {
+    let removal = Removal::new(app, provider)?;
+    let vault = if removal.needs_vault() {
+        signals.guard(open_vault(app)).await?
+    } else {
+        None
+    };
+    for line in removal.write(app, vault.as_ref()).await? {
+        screen::print(&line)?;
+    }
+    Ok(Exit::Ok)
+}
+
 /// Asks for everything that is not given, and tests it. Returns `None` if the user quits.
-async fn connect(app: &App, arguments: &SetupArguments) -> Result<Option<Tested>, Failure> {
+async fn connect(app: &App, arguments: &SetupArguments) -> Result<Option<Plan>, Failure> {
     let names_demo = arguments.model.as_deref().is_some_and(|name| {
         let is_alone = arguments.provider.is_none();
         is_alone && ["offline", OfflineModel::NAME].contains(&name)
@@ -73,22 +114,63 @@ async fn connect(app: &App, arguments: &SetupArguments) -> Result<Option<Tested>
         let message = "the demo needs no setup: its rules answer whenever no model is connected";
         return Err(Failure::usage(message).next("lango -c agent.model=offline"));
     }
-    let piped = read_piped_key(arguments)?;
-    let Some(selection) = provider::choose(app, arguments).await? else {
-        return Ok(None);
+    let mut piped = read_piped_key(arguments)?;
+    let mut selection = match provider::choose(app, arguments).await? {
+        provider::ProviderAnswer::Provider(selection) => selection,
+        provider::ProviderAnswer::Demo => return Ok(Some(Plan::Demo)),
+        provider::ProviderAnswer::Quit => return Ok(None),
     };
-    let Some(connection) = address::connect(app, arguments, selection).await? else {
-        return Ok(None);
-    };
-    let given = match piped {
-        Some(key) => KeyAnswer::New(key),
-        None => key::ask(app, arguments, &connection).await?,
-    };
-    let mut key = match given {
-        KeyAnswer::New(key) => Some(key),
-        KeyAnswer::Existing => None,
-        KeyAnswer::Quit => return Ok(None),
-    };
+    let mut earlier: Option<(Connection, Option<NewKey>)> = None;
+    loop {
+        let Some(connection) = address::connect(app, arguments, &mut selection).await? else {
+            return Ok(None);
+        };
+        // A key that was typed for another server is not sent to this one.
+        let same = earlier.filter(|(other, _)| connection.has_origin_of(app, other));
+        let given = match (same, piped.take()) {
+            (Some((_, Some(key))), _) | (None, Some(key)) => KeyAnswer::New(key),
+            (Some((_, None)), _) => KeyAnswer::Existing,
+            (None, None) => key::ask(app, arguments, &connection).await?,
+        };
+        let key = match given {
+            KeyAnswer::New(key) => Some(key),
+            KeyAnswer::Existing => None,
+            KeyAnswer::Quit => return Ok(None),
+        };
+        match connect_to(app, arguments, connection, key).await? {
+            Attempt::Tested(tested) => return Ok(Some(Plan::Connect(Box::new(tested)))),
+            Attempt::OtherAddress {
+                address,
+                connection,
+                key,
+            } => {
+                selection.change_address(app, address);
+                earlier = Some((connection, key));
+            }
+            Attempt::Quit => return Ok(None),
+        }
+    }
+}
+
+/// The result of trying to connect to one address.
+enum Attempt {
+    Tested(Tested),
+    OtherAddress {
+        address: String,
+        /// What was tried, with its key.
+        connection: Connection,
+        key: Option<NewKey>,
+    },
+    Quit,
+}
+
+/// Asks for the model of this provider, and tests it. A key that is refused can be typed again.
+async fn connect_to(
+    app: &App,
+    arguments: &SetupArguments,
+    connection: Connection,
+    mut key: Option<NewKey>,
+) -> Result<Attempt, Failure> {
     // Opened before the test, so that nothing asks or is refused after it.
     let vault = match &key {
         Some(_) => open_vault(app).await?,
@@ -98,9 +180,24 @@ async fn connect(app: &App, arguments: &SetupArguments) -> Result<Option<Tested>
         app.credentials.stored().check()?;
     }
     let mut tries = 1;
-    let model = loop {
+    loop {
         let error = match test(app, arguments, &connection, key.as_ref()).await {
-            Ok(model) => break model,
+            Ok(ModelAnswer::Model(model)) => {
+                return Ok(Attempt::Tested(Tested {
+                    connection,
+                    model,
+                    key,
+                    vault,
+                }));
+            }
+            Ok(ModelAnswer::Address(address)) => {
+                return Ok(Attempt::OtherAddress {
+                    address,
+                    connection,
+                    key,
+                });
+            }
+            Ok(ModelAnswer::Quit) => return Ok(Attempt::Quit),
             Err(error) => error,
         };
         let can_type = key.is_some() && !arguments.key_stdin && tries < key::MAX_TRIES;
@@ -111,26 +208,21 @@ async fn connect(app: &App, arguments: &SetupArguments) -> Result<Option<Tested>
         screen::say(&Failure::from(error).message());
         key = key::type_key(&connection, None).await?;
         if key.is_none() {
-            return Ok(None);
+            return Ok(Attempt::Quit);
         }
-    };
-    Ok(model.map(|model| Tested {
-        connection,
-        model,
-        key,
-        vault,
-    }))
+    }
 }
 
-/// Asks for the model, and makes one call to it. Returns `None` if the user quits.
+/// Asks for the model, and makes one call to it.
 async fn test(
     app: &App,
     arguments: &SetupArguments,
     connection: &Connection,
     key: Option<&NewKey>,
-) -> Result<Option<String>, ConnectError> {
-    let Some(model) = model::choose(app, arguments, connection, key).await? else {
-        return Ok(None);
+) -> Result<ModelAnswer, ConnectError> {
+    let model = match model::choose(app, arguments, connection, key).await? {
+        ModelAnswer::Model(model) => model,
+        other => return Ok(other),
     };
     let name = format!("{}/{model}", connection.provider);
     if dialog::can_ask() {
@@ -140,7 +232,7 @@ async fn test(
     connection.test(app, &model, key, TEST_TIMEOUT).await?;
     let seconds = started.elapsed().as_secs_f64();
     screen::say(&format!("✓ {name} answered in {seconds:.1} s"));
-    Ok(Some(model))
+    Ok(ModelAnswer::Model(model))
 }
 
 /// Opens the vault, if there is one.

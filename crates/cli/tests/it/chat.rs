@@ -2,9 +2,14 @@
 
 use crate::cancel;
 use crate::lango::{Lango, field_values, of_type, text};
+use crate::models::{Provider, flags};
+use crate::setup::with_key;
 use crate::terminal::Terminal;
+use lango_testkit::model::say;
+use lango_testkit::wire_server::Fault;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::sync::{Arc, Mutex};
 
 const CTRL_C: &str = "\u{3}";
 const CTRL_D: &str = "\u{4}";
@@ -97,6 +102,71 @@ fn help_lists_the_commands_and_a_wrong_command_is_not_sent_to_a_model() {
     assert!(!last.contains("continue:"), "nothing was said: {last:?}");
     let listed = lango.run(&["sessions", "list", "--json"]).ok();
     assert_eq!(listed.stdout, "[]\n");
+}
+
+#[test]
+fn a_key_that_is_stored_after_the_old_one_was_refused_reaches_the_running_chat() {
+    const OLD: &str = "sk-old-0123456789";
+    const NEW: &str = "sk-new-0123456789";
+    for first in [Some(OLD), None] {
+        let accepted = Arc::new(Mutex::new(OLD));
+        let current = Arc::clone(&accepted);
+        let provider = Provider::answering(move |request| {
+            let expected = format!("Bearer {}", current.lock().unwrap());
+            if request.header("authorization") == Some(&expected) {
+                say("Welcome back.").into()
+            } else {
+                Fault::BadKey.into()
+            }
+        });
+        let lango = Lango::new();
+        let url = provider.server.url();
+        let own = ["--provider", "mine", "--base-url", url, "--model", "any"];
+        match first {
+            Some(key) => drop(with_key(&lango, key, &own).ok()),
+            None => lango.home_file(
+                "lango.toml",
+                format!(
+                    "agent.model = 'mine/any'\nproviders.mine = {{ kind = 'openai', baseUrl = '{url}' }}"
+                ),
+            ),
+        }
+        *accepted.lock().unwrap() = NEW;
+        let mut terminal = Terminal::start(&lango, 500, &[], &[]);
+        terminal.prompt();
+        let shown = terminal.say("hello");
+        for part in ["its key is not accepted", "`lango setup --provider mine`"] {
+            assert!(shown.contains(part), "no `{part}` in {shown:?}");
+        }
+        with_key(&lango, NEW, &own).ok();
+        let shown = terminal.say("and now?");
+        assert!(shown.contains("Welcome back."), "{first:?}: {shown:?}");
+        terminal.press(CTRL_D);
+        terminal.end();
+    }
+}
+
+#[test]
+fn the_demo_can_be_selected_and_does_not_ask_for_a_model_that_is_connected() {
+    let provider = Provider::new(vec![Fault::status(404, "no list")]);
+    let lango = Lango::new();
+    let flags = flags("openai", provider.server.url());
+    let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
+    let mut terminal = Terminal::start(&lango, 200, &flags, &[]);
+    terminal.prompt();
+    let shown = terminal.say("/model");
+    let row = "  offline/rules  built-in rules, not an AI model";
+    assert!(shown.contains(row), "{shown:?}");
+    let shown = terminal.say("/model offline/rules");
+    assert!(
+        shown.contains("the next turns use offline/rules"),
+        "{shown:?}"
+    );
+    let shown = terminal.say("hello");
+    assert!(shown.contains("Hello!"), "{shown:?}");
+    let raw = terminal.raw();
+    assert!(raw.contains("offline/rules, not an AI model"), "{raw}");
+    assert!(!raw.contains("connect a model:"), "{raw}");
 }
 
 #[test]

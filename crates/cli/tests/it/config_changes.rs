@@ -91,20 +91,36 @@ fn the_user_is_told_if_another_layer_wins() {
 }
 
 #[test]
-fn a_value_with_which_no_model_can_be_used_is_reported_at_once() {
+fn a_model_without_a_known_provider_is_refused_and_one_that_cannot_be_used_is_reported() {
     let lango = Lango::new();
-    let ran = lango
-        .run(&["config", "set", "agent.model", "nobody/x"])
-        .ok();
+    let set = |model| lango.run(&["config", "set", "agent.model", model]);
+    set("nope").refused(
+        2,
+        &["`nope` is not the name of a model; write provider/model"],
+    );
+    set("mine/x").refused(
+        2,
+        &[
+            "there is no provider `mine`",
+            "lango setup --provider mine --base-url URL",
+        ],
+    );
+    assert!(!lango.home().join("lango.toml").exists());
+    for model in ["offline/rules", "'offline/rules'", "offline"] {
+        assert_eq!(set(model).ok().stderr, "");
+    }
+    let url = "http://127.0.0.1:9/v1";
+    for (key, value) in [("kind", "openai"), ("baseUrl", url)] {
+        let key = format!("providers.mine.{key}");
+        lango.run(&["config", "set", &key, value]).ok();
+    }
+    assert_eq!(set("mine/x").ok().stderr, "");
+    // Whether the model can be used is another question.
+    let ran = set("groq/any").ok();
     assert!(
-        ran.stderr
-            .contains("warning: there is no provider `nobody`"),
+        ran.stderr.contains("warning: `groq` has no key"),
         "{ran:#?}"
     );
-    let ran = lango
-        .run(&["config", "set", "agent.model", "offline/rules"])
-        .ok();
-    assert_eq!(ran.stderr, "");
 }
 
 #[test]

@@ -88,6 +88,7 @@ mod sessions;
 mod settings;
 mod setup;
 mod setup_address;
+mod setup_remove;
 mod store;
 mod stored_data;
 mod structured;

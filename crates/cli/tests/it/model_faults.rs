@@ -6,6 +6,8 @@ use crate::models::{KINDS, Provider, flags, run};
 use lango_testkit::model::{call, delegate_and_finish, say};
 use lango_testkit::wire_server::{ClosedPort, Fault, ScriptedAnswer};
 use serde_json::json;
+use std::io::{Read, Write};
+use std::net::TcpListener;
 
 #[test]
 fn a_rejected_key_and_a_missing_model_are_reported_without_retries() {
@@ -140,6 +142,104 @@ fn rate_limits_and_server_errors_exit_1_after_retries() {
         assert_eq!(ran.stderr.matches("come back later").count(), 1, "{ran:#?}");
         assert_eq!(ran.stderr.matches("retrying in").count(), 2, "{ran:#?}");
     }
+}
+
+#[test]
+fn an_account_without_credit_is_not_called_a_wrong_key_and_is_not_retried() {
+    let quota = json!({ "error": { "message": "You exceeded your current quota", "code": "insufficient_quota" } });
+    for fault in [
+        Fault::status(402, "Insufficient credits"),
+        Fault::rate_limited("1").body(quota),
+    ] {
+        let provider = Provider::new(vec![fault]);
+        let url = provider.server.url();
+        let ran = run(&Lango::new(), &flags("openai", url), &["-q", "hello"]);
+        let ran = ran.refused(
+            3,
+            &[
+                "the account has no credit left: ",
+                &format!("(the address: {url}/v1)"),
+                "next: add credit at the provider, or set agent.fallback",
+            ],
+        );
+        assert!(!ran.stderr.contains("key is not accepted"), "{ran:#?}");
+        assert_eq!(provider.server.requests().len(), 1, "not asked again");
+    }
+}
+
+#[test]
+fn every_error_of_a_model_names_its_address_and_a_next_step() {
+    let page = "<!DOCTYPE html><html><head><title>Welcome</title></head><body>x</body></html>";
+    let cut = ScriptedAnswer::from(say("half of it")).with(Fault::CutAfter(40));
+    let rows = [
+        (
+            Fault::status(500, "oops").into(),
+            "cannot serve now",
+            "try again later",
+        ),
+        (
+            Fault::status(502, "").body(page).into(),
+            "a web page titled \"Welcome\"",
+            "try again later",
+        ),
+        (
+            Fault::rate_limited("3600").into(),
+            "lango waits at most 60 s, so try again in 1 h",
+            "agent.fallback",
+        ),
+        (cut, "its reply was cut off", "try again"),
+        (
+            ScriptedAnswer::bytes("text/html", page),
+            "a web page titled \"Welcome\"",
+            "is the base URL right?",
+        ),
+        (
+            ScriptedAnswer::bytes("application/json", "{\"broken"),
+            "its reply cannot be read",
+            "is the base URL right?",
+        ),
+        (
+            Fault::SilentBeforeHead.into(),
+            "it sent nothing for 0.2 s",
+            "agent.idleTimeout",
+        ),
+        (
+            Fault::ContextTooLong.into(),
+            "the conversation is too long for it",
+            "/new in a chat",
+        ),
+    ];
+    for (answer, says, next) in rows {
+        let answer: ScriptedAnswer = answer;
+        let provider = Provider::answering(move |_| answer.clone());
+        let url = provider.server.url();
+        let more = ["-q", "-c", "agent.idleTimeout=200ms", "hello"];
+        let ran = run(&Lango::new(), &flags("openai", url), &more).exits(1);
+        assert_printed_once(&ran, says);
+        let (error, step) = ran.stderr.split_once("\n  next: ").unwrap();
+        let address = format!("(the address: {url}/v1)");
+        assert!(error.contains(&address), "{ran:#?}");
+        assert!(step.contains(next), "{ran:#?}");
+        assert!(!ran.stderr.contains('<'), "{ran:#?}");
+    }
+}
+
+#[test]
+fn https_to_a_server_without_tls_says_which_address_to_try() {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let address = listener.local_addr().unwrap();
+    // A web server answers a handshake with an error in plain text. The thread ends with the process.
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let mut hello = [0; 4096];
+            let _ = stream.read(&mut hello);
+            let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n");
+        }
+    });
+    let url = format!("https://{address}");
+    let ran = run(&Lango::new(), &flags("openai", &url), &["-q", "hello"]);
+    let says = format!("the server does not speak TLS; try http://{address}/v1");
+    ran.refused(3, &[&says]);
 }
 
 #[test]

@@ -20,7 +20,7 @@ pub(crate) fn list() -> ScriptedAnswer {
     )
 }
 
-fn keys_file(lango: &Lango) -> PathBuf {
+pub(crate) fn keys_file(lango: &Lango) -> PathBuf {
     lango.home().join("credentials/keys.toml")
 }
 
@@ -28,7 +28,7 @@ pub(crate) fn config(lango: &Lango) -> String {
     fs::read_to_string(lango.home().join("lango.toml")).unwrap()
 }
 
-fn mode(path: &Path) -> u32 {
+pub(crate) fn mode(path: &Path) -> u32 {
     path.metadata().unwrap().permissions().mode() & 0o777
 }
 
@@ -220,6 +220,30 @@ fn a_file_of_keys_that_others_can_read_is_refused() {
     lango
         .run(&["run", "-c", "agent.model=groq/any", "hello"])
         .refused(3, &["GROQ_API_KEY (not set)", "chmod 600"]);
+}
+
+#[test]
+fn a_file_of_keys_that_others_can_read_stops_a_request_that_may_need_a_key_from_it() {
+    let provider = Provider::new(vec![say("with the variable")]);
+    let lango = Lango::new();
+    let url = provider.server.url();
+    store_key(&lango, "mine", url);
+    fs::set_permissions(keys_file(&lango), PermissionsExt::from_mode(0o644)).unwrap();
+    let config = format!(
+        "agent.model = 'mine/any'\nproviders.mine = {{ kind = 'openai', baseUrl = '{url}' }}"
+    );
+    lango.home_file("lango.toml", config);
+    let file = keys_file(&lango);
+    let next = format!("next: run `chmod 600 {}`", file.display());
+    let ran = lango.run(&["run", "hello"]);
+    ran.refused(3, &["other users can access it", &next]);
+    assert!(provider.server.requests().is_empty());
+    // A variable with the key is another source.
+    let arguments = ["run", "-c", "providers.mine.apiKeyEnv=MINE", "hello"];
+    let mut command = lango.command(&arguments);
+    let ran = finish(command.env("MINE", "sk-variable"), b"").ok();
+    assert_eq!(ran.stdout, "with the variable\n");
+    assert_eq!(keys_sent(&provider), ["Bearer sk-variable"]);
 }
 
 #[test]
@@ -455,24 +479,4 @@ fn ctrl_c_at_any_point_writes_nothing_and_restores_the_terminal() {
         assert!(!settings.contains("canary"), "{settings}");
         assert!(!lango.home().exists(), "at {stop}");
     }
-}
-
-#[test]
-fn an_unreachable_server_fails_with_its_address_and_nothing_is_written() {
-    let port = ClosedPort::new();
-    let lango = Lango::new();
-    let arguments = [
-        "setup",
-        "--provider",
-        "mine",
-        "--base-url",
-        port.url(),
-        "--yes",
-    ];
-    let ran = lango.run(&arguments);
-    ran.refused(
-        3,
-        &[port.url(), "is the server running?", "nothing was written"],
-    );
-    assert!(!lango.home().exists());
 }

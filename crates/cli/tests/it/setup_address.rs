@@ -141,3 +141,83 @@ fn the_printed_command_reads_the_key_from_standard_input_again() {
     // The command as it was printed, with the key in place of the file.
     with_key(&lango, KEY, &full).ok();
 }
+
+/// Starts a server that lists its models only below `/v1`, and answers everything else with a web page.
+fn with_a_page_elsewhere() -> Provider {
+    let page = "<!DOCTYPE html><html><head><title>Not here</title></head><body>x</body></html>";
+    Provider::answering(move |request| match request.path.as_str() {
+        "/v1/models" => list(),
+        path if path.starts_with("/v1/") => say("ok").into(),
+        "/page/models" => ScriptedAnswer::bytes("text/html", page),
+        _ => Fault::status(404, "").body(page).into(),
+    })
+}
+
+#[test]
+fn an_address_that_lists_no_models_is_explained_and_can_be_typed_again() {
+    let provider = with_a_page_elsewhere();
+    let url = provider.server.url();
+    for (path, reason) in [
+        ("wrong", "404 a web page titled \"Not here\""),
+        ("page", "expected JSON, got a web page titled \"Not here\""),
+    ] {
+        let lango = Lango::new();
+        let address = format!("{url}/{path}");
+        let arguments = ["setup", "--provider", "mine", "--base-url", &address];
+        let mut terminal = Terminal::start(&lango, 300, &arguments, &[]);
+        terminal.wait_for("API key of mine (");
+        terminal.press(&format!("{KEY}\r"));
+        let seen = terminal.wait_for("or the name of a model (Enter quits): ");
+        let listless = format!("`mine` ({address}) does not list its models: ");
+        for part in [listless.as_str(), reason, "is the path right?"] {
+            assert!(seen.contains(part), "no `{part}` in {seen}");
+        }
+        assert!(!seen.contains('<'), "{seen}");
+        terminal.press(&format!("{url}/v1\r"));
+        // The key is for the same server, so it is not asked for again.
+        let seen = terminal.wait_for("model, by number or name (");
+        assert!(!seen.contains("API key"), "{seen}");
+        terminal.press("small\r");
+        let (code, last) = terminal.end();
+        assert_eq!(code, Some(0), "{last}");
+        let written = format!("baseUrl = \"{url}/v1\"");
+        assert!(config(&lango).contains(&written), "{}", config(&lango));
+    }
+}
+
+#[test]
+fn a_model_that_is_named_although_the_address_lists_none_fails_without_quoting_the_page() {
+    let provider = with_a_page_elsewhere();
+    let lango = Lango::new();
+    let address = format!("{}/wrong", provider.server.url());
+    let arguments = ["setup", "--provider", "mine", "--base-url", &address];
+    let ran = lango.run(&arguments);
+    ran.refused(
+        2,
+        &["no model of `mine` is given", "does not list its models: "],
+    );
+    let ran = lango.run(&[&arguments[..], &["--model", "small"]].concat());
+    let ran = ran.refused(3, &["404 a web page titled \"Not here\"", &address]);
+    assert!(!ran.stderr.contains('<'), "{ran:#?}");
+    assert!(!lango.home().join("lango.toml").exists());
+}
+
+#[test]
+fn an_unreachable_server_fails_with_its_address_and_nothing_is_written() {
+    let port = ClosedPort::new();
+    let lango = Lango::new();
+    let arguments = [
+        "setup",
+        "--provider",
+        "mine",
+        "--base-url",
+        port.url(),
+        "--yes",
+    ];
+    let ran = lango.run(&arguments);
+    ran.refused(
+        3,
+        &[port.url(), "is the server running?", "nothing was written"],
+    );
+    assert!(!lango.home().exists());
+}

@@ -154,6 +154,7 @@ fn incomplete_reply(parts: &RunnerParts, step: ModelStep) -> TurnInput {
     let error = ModelError {
         model: parts.model_of(&step.agent).name().into(),
         fault: ModelFault::Incomplete,
+        address: None,
     };
     TurnInput::ModelFailed { step, error }
 }

@@ -52,12 +52,13 @@ impl Turn {
         self.emit_as_root(FrameId::root(), body);
     }
 
-    pub(super) fn fail(&mut self, error: String, setup: bool) {
+    pub(super) fn fail(&mut self, error: String, setup: bool, fault: Option<Text>) {
         let answer = self.store_notice(&failure_notice(&error));
         self.finish(
             Outcome::Failed {
                 error: error.into(),
                 setup,
+                fault,
             },
             Some(answer),
         );
@@ -175,7 +176,7 @@ impl Turn {
         let cause = "an approval was not answered in time (approval.expiry)";
         self.close_requests(cause, &AnswerSource::Expired);
         self.stop_calls(cause);
-        self.fail(cause.to_owned(), false);
+        self.fail(cause.to_owned(), false, None);
     }
 
     /// Closes every running call and every pending approval. A running call with effects gets an unknown outcome.

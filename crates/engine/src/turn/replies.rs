@@ -135,7 +135,8 @@ impl Turn {
         }
         self.correct(&step.frame, TurnFault::ModelFailed, None, error.to_string());
         if step.frame.is_root() {
-            self.fail(error.to_string(), error.fault.is_setup_error());
+            let (setup, fault) = (error.fault.is_setup_error(), error.fault.name());
+            self.fail(error.to_string(), setup, Some(fault.into()));
         }
     }
 
@@ -329,7 +330,7 @@ impl Turn {
             .frame(frame)
             .is_some_and(|frame| matches!(frame.end, Some(FrameEnd::Failed(_))));
         if failed && frame.is_root() {
-            self.fail(format!("{detail}, twice"), false);
+            self.fail(format!("{detail}, twice"), false, None);
         }
     }
 

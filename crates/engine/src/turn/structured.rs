@@ -41,7 +41,7 @@ impl Turn {
         });
         if !retried {
             let error = format!("the answer does not satisfy the schema: {problem}");
-            self.fail(error, false);
+            self.fail(error, false, None);
         }
     }
 }

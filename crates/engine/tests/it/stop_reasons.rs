@@ -115,6 +115,7 @@ fn too_long(turn: &mut Turn, limit_tokens: Option<u64>) -> Vec<Event> {
     let error = ModelError {
         model: "test/scripted".into(),
         fault,
+        address: None,
     };
     let step = model_step(turn);
     turn.accept(TurnInput::ModelFailed { step, error }, Timestamp(2))

@@ -51,6 +51,7 @@ fn failure(played: &PlayedTurn) -> &str {
         Outcome::Failed {
             error,
             setup: false,
+            ..
         } => error,
         other => panic!("{other:?}"),
     }

@@ -98,7 +98,7 @@ impl App {
             env: &process_env.env,
             vaults: Arc::clone(&vaults),
             masks: masks.clone(),
-            stored: StoredKeys::read(loaded.paths.credentials()),
+            stored: StoredKeys::at(loaded.paths.credentials()),
             prompt_mode,
         })
         .await?;

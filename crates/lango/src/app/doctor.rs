@@ -282,7 +282,7 @@ fn examine_keys(app: &App) -> Finding {
     let (has_passed, detail) = match stored.check() {
         Err(failure) => (false, failure.to_string()),
         Ok(()) => {
-            let providers: Vec<&str> = stored.providers().collect();
+            let providers = stored.providers();
             let detail = match providers.as_slice() {
                 [] => format!("{path} (does not exist, optional)"),
                 providers => format!("{path}: {}", providers.join(", ")),

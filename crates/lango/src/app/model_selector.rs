@@ -33,6 +33,37 @@ const CONTEXT_TOKENS: u64 = 128_000;
 /// The next step if a model, its key or its address does not work.
 pub const MODEL_NEXT_STEP: &str = "run `lango doctor` to check the model, its key and its address, `lango models` to list the models, or `lango setup` to connect another one";
 
+/// Returns the next step after a model call failed with this fault, by its [name](lango_core::ModelFault::name); `None`
+/// if lango knows none.
+pub fn next_step_after(fault: &str) -> Option<&'static str> {
+    Some(match fault {
+        "unreachable" | "no_key" | "bad_key" | "unknown_model" => MODEL_NEXT_STEP,
+        "no_credit" => {
+            "add credit at the provider, or set agent.fallback to a model of another provider"
+        }
+        "rate_limited" => "try again later, or set agent.fallback to a model of another provider",
+        "overloaded" => {
+            "try again later; if it stays, check the provider's status page or the log of the server, or set agent.fallback"
+        }
+        "incomplete" => {
+            "try again; if it stays, check the log of the server and proxies in between, or set agent.fallback"
+        }
+        "timed_out" => {
+            "if the model needs longer, raise agent.idleTimeout; else check that the server at this address works"
+        }
+        "malformed" => {
+            "is the base URL right? Many end with /v1; `lango setup` changes it, and `lango doctor` calls the model once"
+        }
+        "context_too_long" => {
+            "start a new session (/new in a chat), or use a model with a larger context window (`lango models` lists them)"
+        }
+        "refused" => {
+            "change what the provider names, or use another model (`lango models` lists them)"
+        }
+        _ => return None,
+    })
+}
+
 /// What a command prints once if no model is set up.
 pub const DEMO_NOTICE: &str = "demo mode: built-in rules answer, not an AI model · connect a model: lango setup (or set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY, or start Ollama)";
 
@@ -140,13 +171,8 @@ impl ModelSelector<'_> {
         if name == OfflineModel::NAME || name == "offline" {
             return Ok(Arc::new(OfflineModel));
         }
-        let Some((provider, model)) = name.split_once('/').filter(|(_, model)| !model.is_empty())
-        else {
-            let message = format!("`{name}` is not the name of a model; write provider/model");
-            return Err(
-                Failure::config(message).next("run `lango models` to list the available models")
-            );
-        };
+        let (provider, model) =
+            split_name(name).map_err(|message| Failure::config(message).next(MODEL_LIST_STEP))?;
         Ok(Arc::new(self.provider(provider)?.model(model)))
     }
 
@@ -367,6 +393,33 @@ impl ModelSelector<'_> {
         );
         Failure::config(message).next(next)
     }
+}
+
+/// Splits the name of a model into the provider and the model; fails with the message for the user.
+fn split_name(name: &str) -> Result<(&str, &str), String> {
+    let parts = name.split_once('/').filter(|(_, model)| !model.is_empty());
+    parts.ok_or_else(|| format!("`{name}` is not the name of a model; write provider/model"))
+}
+
+const MODEL_LIST_STEP: &str = "run `lango models` to list the available models";
+
+/// Checks without any I/O that a model's provider is known or configured. Whether the provider offers the model only
+/// the provider knows.
+pub fn check_model_name(settings: &Settings, name: &str) -> Result<(), Failure> {
+    if name == OfflineModel::NAME || name == "offline" {
+        return Ok(());
+    }
+    let refused = |message: String| {
+        Failure::usage(format!("agent.model was not changed: {message}")).next(MODEL_LIST_STEP)
+    };
+    let (provider, _) = split_name(name).map_err(refused)?;
+    if known_provider(provider).is_some() || settings.providers.contains_key(provider) {
+        return Ok(());
+    }
+    let message = format!("agent.model was not changed: there is no provider `{provider}`");
+    Err(Failure::usage(message).next(format!(
+        "run `lango models` to list the available models, or set up a server of your own first: lango setup --provider {provider} --base-url URL"
+    )))
 }
 
 /// Returns the provider that lango knows by this name.

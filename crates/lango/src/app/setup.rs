@@ -3,11 +3,14 @@
 
 mod config_file;
 mod providers;
+mod removal;
 
 pub use crate::app::provider_address::check_address;
 pub use providers::{ProviderChoice, provider_choices};
+pub use removal::{Removal, demo_warning, unset_model};
 
 use crate::app::credentials_file::store_key;
+use crate::app::model_lists::{ListSource, ModelList};
 use crate::app::model_selector::{ModelSelector, ProviderKey, known_provider};
 use crate::app::vault::import::{Replace, import_variable};
 use crate::app::vault::secret_of;
@@ -15,7 +18,7 @@ use crate::app::{App, Failure};
 use config_file::KeyChange;
 use futures_util::StreamExt;
 use lango_config::{Origin, Settings};
-use lango_core::{Message, Model, ModelError, ModelEvent, ModelFault, ModelRequest};
+use lango_core::{Message, Model, ModelError, ModelEvent, ModelFault, ModelRequest, Text};
 use lango_models::{Provider, ProviderFamily, known_providers, models_of};
 use lango_net::{Url, redacted_url};
 use lango_secrets::{Credential, SecretName, SecretValue};
@@ -38,6 +41,7 @@ pub async fn test_call(model: &dyn Model, timeout: Duration) -> Result<(), Model
     let failed = |fault| ModelError {
         model: model.name().into(),
         fault,
+        address: None,
     };
     let call = async {
         let mut stream = model.call(request);
@@ -60,6 +64,8 @@ pub enum ConnectError {
         /// The provider or model, to show.
         subject: String,
         fault: ModelFault,
+        /// The address, unless the fault names it.
+        address: Option<Text>,
     },
     Other(Failure),
 }
@@ -83,13 +89,19 @@ impl From<Failure> for ConnectError {
 
 impl From<ConnectError> for Failure {
     fn from(error: ConnectError) -> Self {
-        let (subject, fault) = match error {
-            ConnectError::Model { subject, fault } => (subject, fault),
+        let (subject, fault, address) = match error {
+            ConnectError::Model {
+                subject,
+                fault,
+                address,
+            } => (subject, fault, address),
             ConnectError::Other(failure) => return failure,
         };
         let next = match &fault {
             ModelFault::BadKey { .. } => "check the key at its provider",
+            ModelFault::NoCredit { .. } => "add credit at the provider",
             ModelFault::Unreachable { .. } => "check the address, and that the server runs",
+            ModelFault::Malformed { .. } => "check the address; many end with /v1",
             ModelFault::UnknownModel { .. } => "choose another model, or check the address",
             ModelFault::TimedOut { .. } => {
                 "a model that is loaded for the first time may take minutes"
@@ -97,7 +109,9 @@ impl From<ConnectError> for Failure {
             _ => "fix the problem",
         };
         let next = format!("{next}, then run `lango setup` again; nothing was written");
-        Self::config(format!("{subject}: {fault}")).next(next)
+        let address = address.map(|address| format!(" (the address: {address})"));
+        let address = address.unwrap_or_default();
+        Self::config(format!("{subject}: {fault}{address}")).next(next)
     }
 }
 
@@ -209,6 +223,7 @@ impl Connection {
         ConnectError::Model {
             subject: format!("`{}`", self.label),
             fault: error.fault,
+            address: error.address,
         }
     }
 
@@ -237,19 +252,44 @@ impl Connection {
     }
 
     /// Returns the provider's models with this key, or with the one that it already has. A provider that does not list
-    /// its models has those of lango's table.
+    /// its models has those of lango's table; the error says why it lists none.
     pub async fn list_models(
         &self,
         app: &App,
         key: Option<&NewKey>,
-    ) -> Result<Vec<String>, ConnectError> {
+    ) -> Result<ModelList, ConnectError> {
         let provider = self.open(app, key)?;
         let list = tokio::time::timeout(LIST_TIMEOUT, provider.list()).await;
-        Ok(match list {
-            Ok(Ok(models)) if !models.is_empty() => models,
+        let error = match list {
+            Ok(Ok(models)) if !models.is_empty() => {
+                return Ok(ModelList {
+                    models,
+                    source: ListSource::Live,
+                    error: None,
+                });
+            }
+            Ok(Ok(_)) => "its list is empty, or not a list of models".to_owned(),
             Ok(Err(error)) if is_fatal(&error.fault) => return Err(self.provider_error(error)),
-            _ => models_of(&self.provider).map(str::to_owned).collect(),
+            Ok(Err(error)) => list_problem(&error.fault),
+            Err(_elapsed) => format!("no answer within {} s", LIST_TIMEOUT.as_secs()),
+        };
+        Ok(ModelList {
+            models: models_of(&self.provider).map(str::to_owned).collect(),
+            source: ListSource::Table,
+            error: Some(error),
         })
+    }
+
+    /// Returns whether a key for this connection may be sent to the other one too: both have the same origin.
+    pub fn has_origin_of(&self, app: &App, other: &Self) -> bool {
+        let origin = |connection: &Self| {
+            let selector = connection.selector(app);
+            let settings =
+                selector.provider_settings_with(&connection.provider, ProviderKey::default());
+            let url = Url::parse(&settings.ok()?.base_url).ok()?;
+            lango_secrets::Origin::of(&url)
+        };
+        origin(self).is_some_and(|own| Some(own) == origin(other))
     }
 
     /// Makes one short call to a model of the provider.
@@ -269,6 +309,7 @@ impl Connection {
                 format!("model `{model}` of {}", self.label)
             },
             fault: error.fault,
+            address: error.address,
         })
     }
 
@@ -290,21 +331,6 @@ impl Connection {
         Ok(Provider::new(settings))
     }
 
-    /// Returns the name of the secret under which a vault stores the key.
-    fn secret_name(&self) -> Result<SecretName, Failure> {
-        let known = known_provider(&self.provider);
-        let usual = known.and_then(|known| known.keys.first());
-        let name = usual.cloned().unwrap_or_else(|| {
-            let letter = |letter: char| match letter.to_ascii_uppercase() {
-                upper if upper.is_ascii_alphanumeric() => upper,
-                _ => '_',
-            };
-            let id: String = self.provider.chars().map(letter).collect();
-            format!("{id}_API_KEY")
-        });
-        Ok(SecretName::new(&name)?)
-    }
-
     /// Stores the new key, if there is one, in the vault or else in the file of keys, and selects the model in the
     /// user's configuration file. Returns what was written, one line each.
     pub async fn write(
@@ -318,7 +344,7 @@ impl Connection {
         match (key, vault) {
             (None, _) => {}
             (Some(key), Some(vault)) => {
-                let name = self.secret_name()?;
+                let name = secret_name(&self.provider)?;
                 import_variable(vault, &name, key, Replace::Allowed).await?;
                 let setting = format!("secret:{name}");
                 self.change("apiKeyEnv", Some(&setting));
@@ -364,6 +390,20 @@ impl Connection {
     }
 }
 
+/// Returns the name of the secret under which a vault stores the key of a provider.
+fn secret_name(provider: &str) -> Result<SecretName, Failure> {
+    let usual = known_provider(provider).and_then(|known| known.keys.first());
+    let name = usual.cloned().unwrap_or_else(|| {
+        let letter = |letter: char| match letter.to_ascii_uppercase() {
+            upper if upper.is_ascii_alphanumeric() => upper,
+            _ => '_',
+        };
+        let id: String = provider.chars().map(letter).collect();
+        format!("{id}_API_KEY")
+    });
+    Ok(SecretName::new(&name)?)
+}
+
 /// Returns warnings about settings that take precedence over what [`Connection::write`] wrote.
 pub fn precedence_warnings(app: &App, provider: &str, has_stored_key: bool) -> Vec<String> {
     let mut warnings = Vec::new();
@@ -388,6 +428,18 @@ pub fn precedence_warnings(app: &App, provider: &str, has_stored_key: bool) -> V
         ));
     }
     warnings
+}
+
+/// Describes why the models cannot be listed, without the address, which the caller names.
+fn list_problem(fault: &ModelFault) -> String {
+    match fault {
+        // No model was asked for.
+        ModelFault::UnknownModel { detail } => {
+            let end = detail.find(" (the address: ").unwrap_or(detail.len());
+            detail[..end].to_owned()
+        }
+        fault => fault.to_string(),
+    }
 }
 
 /// Returns whether a provider that failed to list its models cannot answer either.

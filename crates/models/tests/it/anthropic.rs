@@ -218,7 +218,7 @@ async fn errors_in_the_stream_are_classified() {
         ("rate_limit_error", "slow down", "RateLimited"),
         ("authentication_error", "who are you", "BadKey"),
         ("permission_error", "not you", "BadKey"),
-        ("billing_error", "pay", "BadKey"),
+        ("billing_error", "pay", "NoCredit"),
         ("not_found_error", "model: m", "UnknownModel"),
         (
             "invalid_request_error",

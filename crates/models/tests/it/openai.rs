@@ -133,7 +133,7 @@ async fn an_error_at_the_end_of_a_stream_is_reported() {
         chunk(json!({ "content": "Hi" }))
     );
     let fault = fault(OpenAi, ScriptedAnswer::bytes("text/event-stream", body)).await;
-    assert!(matches!(fault, ModelFault::BadKey { .. }), "{fault:?}");
+    assert!(matches!(fault, ModelFault::NoCredit { .. }), "{fault:?}");
 }
 
 #[tokio::test]

@@ -2,12 +2,15 @@
 
 use crate::support::Wire;
 use crate::support::{call, fault, faults, model, request, settings};
-use lango_core::{ModelError, ModelFault};
+use futures_util::StreamExt;
+use lango_core::{Model, ModelError, ModelFault};
 use lango_models::{Provider, ProviderSettings};
 use lango_secrets::{Credential, Masks, SecretValue};
 use lango_testkit::model::say;
 use lango_testkit::wire_server::{ClosedPort, Fault, ScriptedAnswer, WireServer};
 use serde_json::json;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
 
 fn fault_name(fault: &ModelFault) -> String {
     let text = format!("{fault:?}");
@@ -19,7 +22,7 @@ async fn every_status_has_its_fault() {
     let table = [
         (400, "Refused"),
         (401, "BadKey"),
-        (402, "BadKey"),
+        (402, "NoCredit"),
         (403, "BadKey"),
         (404, "UnknownModel"),
         (405, "UnknownModel"),
@@ -83,7 +86,108 @@ async fn an_exhausted_quota_is_not_retried() {
     let body = json!({ "error": { "message": "You exceeded your current quota", "type": "insufficient_quota",
                                   "code": "insufficient_quota" } });
     let fault = fault(Wire::OpenAi, Fault::rate_limited("1").body(body)).await;
-    assert_eq!(fault_name(&fault), "BadKey", "{fault:?}");
+    assert_eq!(fault_name(&fault), "NoCredit", "{fault:?}");
+    assert!(!fault.is_transient() && fault.is_setup_error());
+    let text = fault.to_string();
+    assert!(
+        text.starts_with("the account has no credit left: "),
+        "{text}"
+    );
+}
+
+#[tokio::test]
+async fn an_account_without_credit_is_recognized_by_the_message_unless_a_delay_is_given() {
+    for (status, message) in [
+        (400, "Your credit balance is too low to access the API."),
+        (403, "Your team has used all available credits"),
+        (429, "Insufficient credits. Add more at https://example.com"),
+        (
+            429,
+            "You exceeded your current quota, please check your plan and billing details.",
+        ),
+    ] {
+        let error = fault(Wire::OpenAi, Fault::status(status, message)).await;
+        assert_eq!(fault_name(&error), "NoCredit", "{status} {message}");
+        let delayed = Fault::status(status, message).header("retry-after", "20");
+        let error = fault(Wire::OpenAi, delayed).await;
+        assert_ne!(fault_name(&error), "NoCredit", "{status} {message}");
+    }
+    let error = fault(
+        Wire::OpenAi,
+        Fault::status(429, "quota of requests per minute"),
+    )
+    .await;
+    assert_eq!(fault_name(&error), "RateLimited");
+}
+
+/// Returns the text of the error for this answer.
+async fn error_text(answer: impl Into<ScriptedAnswer>) -> (String, String) {
+    let server = WireServer::scripted([answer.into()]).await;
+    let model = model(Wire::OpenAi, server.url(), true);
+    let mut events = model.call(request());
+    loop {
+        match events.next().await {
+            Some(Err(error)) => return (error.to_string(), server.url().to_owned()),
+            Some(Ok(_)) => {}
+            None => panic!("no error"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn every_error_names_the_address_and_no_error_quotes_a_page() {
+    let page = "<!DOCTYPE html><html><head><title>Welcome to nginx</title></head></html>";
+    for answer in [
+        ScriptedAnswer::from(Fault::status(502, "").body(page)),
+        Fault::status(429, "").body(page).into(),
+        Fault::status(404, "").body(page).into(),
+        Fault::status(400, "").body(page).into(),
+        ScriptedAnswer::bytes("text/html", page),
+    ] {
+        let (text, url) = error_text(answer).await;
+        assert!(text.contains(&format!("(the address: {url}/v1)")), "{text}");
+        assert!(
+            text.contains("a web page titled \"Welcome to nginx\""),
+            "{text}"
+        );
+        assert!(!text.contains('<'), "{text}");
+    }
+    for answer in [
+        ScriptedAnswer::from(Fault::CutAfter(40)),
+        Fault::HangUp.into(),
+        Fault::EmptyJson.into(),
+        Fault::EmptyBody.into(),
+        Fault::status(402, "pay").into(),
+    ] {
+        let (text, url) = error_text(answer.clone()).await;
+        assert!(
+            text.contains(&format!("(the address: {url}/v1)")),
+            "{answer:?}: {text}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_server_without_tls_is_named_with_the_address_to_try() {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+    let address = listener.local_addr().unwrap();
+    // A web server answers a handshake with an error in plain text.
+    let server = async {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        stream.readable().await.unwrap();
+        let answer = b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n";
+        stream.write_all(answer).await.unwrap();
+        // Waits until the client has read the answer and hung up.
+        let _ = stream.read_to_end(&mut Vec::new()).await;
+    };
+    let url = format!("https://{address}");
+    let model = model(Wire::OpenAi, &url, true);
+    let ((_, end), ()) = tokio::join!(call(&model, request()), server);
+    let fault = end.unwrap_err();
+    assert_eq!(fault_name(&fault), "Unreachable", "{fault:?}");
+    let text = fault.to_string();
+    let advice = format!("{url}/v1: the server does not speak TLS; try http://{address}/v1");
+    assert!(text.ends_with(&advice), "{text}");
 }
 
 #[tokio::test]
@@ -106,7 +210,7 @@ async fn errors_without_codes_are_classified_by_their_message() {
 async fn an_error_with_status_200_is_reported() {
     for (code, expected) in [
         (json!(429), "RateLimited"),
-        (json!(402), "BadKey"),
+        (json!(402), "NoCredit"),
         (json!("502"), "Overloaded"),
         (json!(null), "Overloaded"),
     ] {

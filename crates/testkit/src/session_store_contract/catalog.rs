@@ -177,6 +177,7 @@ pub async fn sessions_are_found_by_status_and_text(subject: StoreUnderTest) {
     let outcome = Outcome::Failed {
         error: "no model".into(),
         setup: false,
+        fault: None,
     };
     store(&subject, LogBuilder::new(&failed).ask("hello").end(outcome)).await;
     subject.session("s_new").await;

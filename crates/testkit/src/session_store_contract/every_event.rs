@@ -250,6 +250,7 @@ pub fn every_kind_of_event(session: &SessionId) -> EventBatch {
         Outcome::Failed {
             error: text("the model is gone"),
             setup: true,
+            fault: Some(text("bad_key")),
         },
         Outcome::Cancelled,
         Outcome::Interrupted,

@@ -69,10 +69,10 @@ impl Chat<'_> {
     /// Returns what the status line says besides the mode.
     pub(super) fn status(&self) -> ChatStatus {
         let model = self.model.name();
-        let model = if model == OfflineModel::NAME {
-            "demo mode, connect a model: lango setup"
-        } else {
-            model
+        let model = match model {
+            OfflineModel::NAME if self.has_model => "offline/rules, not an AI model",
+            OfflineModel::NAME => "demo mode, connect a model: lango setup",
+            model => model,
         };
         let folder = self.app.workspace.path();
         let folder = folder.file_name().unwrap_or(folder.as_os_str());

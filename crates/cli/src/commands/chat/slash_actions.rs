@@ -9,6 +9,7 @@ use crate::screen::{self, count, short_number};
 use lango::app::Failure;
 use lango::app::attach::read_files;
 use lango::app::model_offers::list_offers;
+use lango::app::model_table::{Line, lines};
 use lango::app::sessions::open_session;
 use lango_config::Layout;
 use lango_core::text::sanitize;
@@ -72,9 +73,9 @@ impl Chat<'_> {
         if name.is_empty() {
             let providers = list_offers(&self.app.model_selector()).await;
             let current = self.model.name().to_owned();
-            for offer in providers.iter().flat_map(|provider| &provider.offers) {
-                let mark = if offer.name == current { "●" } else { " " };
-                screen::print(&format!("{mark} {}  {}", offer.name, offer.note()))?;
+            for Line { model, note, .. } in lines(&providers, Some(&current)) {
+                let mark = if model == current { "●" } else { " " };
+                screen::print(&format!("{mark} {model}  {note}"))?;
             }
             return Ok(screen::print(&format!(
                 "in use: {current} · switch with /model NAME · connect a provider with `lango setup`"
@@ -94,6 +95,8 @@ impl Chat<'_> {
             ));
         }
         self.use_model(model)?;
+        self.selected_model = Some(name.to_owned());
+        self.was_key_refused = false;
         Ok(screen::print(&format!(
             "the next turns use {}; `lango config set agent.model {name}` makes it the default",
             self.model.name()

@@ -21,7 +21,7 @@ pub(super) async fn ask() -> Result<Option<String>, Failure> {
 pub(super) async fn connect(
     app: &App,
     arguments: &SetupArguments,
-    mut selection: Selection,
+    selection: &mut Selection,
 ) -> Result<Option<Connection>, Failure> {
     let can_ask = dialog::can_ask() && !arguments.yes;
     loop {

@@ -1,9 +1,9 @@
 //! The model: given, or chosen from the provider's list.
 
-use super::{command, dialog};
+use super::command;
+use super::dialog::{self, Answer};
 use crate::args::SetupArguments;
 use crate::screen;
-use lango::app::model_lists::{ListSource, ModelList};
 use lango::app::model_offers::{ModelOffer, ProviderOffers};
 use lango::app::setup::{ConnectError, Connection, NewKey};
 use lango::app::{App, Failure};
@@ -11,31 +11,52 @@ use lango::app::{App, Failure};
 /// How many models are listed; `lango models` lists all.
 const MAX_OFFERS: usize = 20;
 
-/// Returns the model without its provider; `None` if the user quits.
+/// The question if the provider lists no models.
+const UNLISTED: &str =
+    "another address, such as http://127.0.0.1:8000/v1, or the name of a model (Enter quits): ";
+
+/// Which model to use.
+pub(super) enum ModelAnswer {
+    /// The model without its provider.
+    Model(String),
+    /// No model: the user gave another address.
+    Address(String),
+    Quit,
+}
+
+/// Asks for the model, unless it is given.
 pub(super) async fn choose(
     app: &App,
     arguments: &SetupArguments,
     connection: &Connection,
     key: Option<&NewKey>,
-) -> Result<Option<String>, ConnectError> {
+) -> Result<ModelAnswer, ConnectError> {
     let provider = &connection.provider;
+    let model = |name: &str| ModelAnswer::Model(without_provider(provider, name).to_owned());
     if let Some(name) = &arguments.model {
-        return Ok(Some(without_provider(provider, name).to_owned()));
+        return Ok(model(name));
     }
-    let models = connection.list_models(app, key).await?;
-    let list = ModelList {
-        models,
-        source: ListSource::Live,
-        error: None,
-    };
+    let list = connection.list_models(app, key).await?;
+    let problem = list.error.as_ref().filter(|_| list.models.is_empty());
+    let problem = problem.map(|reason| {
+        let label = &connection.label;
+        let address = connection.own_address().filter(|address| address != label);
+        let address = address.map(|address| format!(" ({address})"));
+        let address = address.unwrap_or_default();
+        format!("`{label}`{address} does not list its models: {reason}; is the path right? Many end with /v1")
+    });
     let offers = ProviderOffers::new(provider.clone(), list).offers;
     let default = default(app, provider, &offers);
-    if arguments.yes && default.is_some() {
-        return Ok(default);
+    if let Some(default) = default.as_deref().filter(|_| arguments.yes) {
+        return Ok(model(default));
     }
     if !dialog::can_ask() {
         let label = &connection.label;
-        let message = format!("no model of `{label}` is given, and there is no terminal to ask");
+        let mut message =
+            format!("no model of `{label}` is given, and there is no terminal to ask");
+        if let Some(problem) = problem {
+            message = format!("{message}; {problem}");
+        }
         let model = default.as_deref().unwrap_or("NAME");
         let given = SetupArguments {
             provider: Some(provider.clone()),
@@ -43,6 +64,14 @@ pub(super) async fn choose(
         };
         let next = command(&given, &format!(" --model {provider}/{model}"));
         return Err(Failure::usage(message).next(next).into());
+    }
+    if let Some(problem) = problem {
+        screen::say(&problem);
+        return Ok(match dialog::ask(UNLISTED).await? {
+            Answer::Text(text) if text.contains("://") => ModelAnswer::Address(text),
+            Answer::Text(name) => model(&name),
+            Answer::Empty | Answer::Quit => ModelAnswer::Quit,
+        });
     }
     let (first, others): (Vec<&ModelOffer>, Vec<&ModelOffer>) = offers
         .iter()
@@ -64,7 +93,7 @@ pub(super) async fn choose(
     let names = offers.iter().take(MAX_OFFERS);
     let names: Vec<String> = names.map(|offer| offer.name.clone()).collect();
     let chosen = dialog::choose("model, by number or name", &names, default.as_deref()).await?;
-    Ok(chosen.map(|name| without_provider(provider, &name).to_owned()))
+    Ok(chosen.map_or(ModelAnswer::Quit, |name| model(&name)))
 }
 
 fn without_provider<'a>(provider: &str, name: &'a str) -> &'a str {

@@ -6,6 +6,7 @@ use crate::screen;
 use lango::app::setup::{Connection, ProviderChoice, check_address, provider_choices};
 use lango::app::{App, Failure};
 use lango_core::is_loopback_host;
+use lango_models::OfflineModel;
 
 /// The name of a provider that the user gave only an address for.
 const OWN_NAME: &str = "custom";
@@ -55,11 +56,19 @@ impl Selection {
     }
 }
 
-/// Returns the provider; `None` if the user quits.
+/// What the user wants to use.
+pub(super) enum ProviderAnswer {
+    Provider(Selection),
+    /// The built-in rules.
+    Demo,
+    Quit,
+}
+
+/// Returns the provider that is given, or asks for it.
 pub(super) async fn choose(
     app: &App,
     arguments: &SetupArguments,
-) -> Result<Option<Selection>, Failure> {
+) -> Result<ProviderAnswer, Failure> {
     let address = arguments.base_url.clone();
     let of_model = arguments
         .model
@@ -68,15 +77,18 @@ pub(super) async fn choose(
     let given = arguments.provider.clone();
     let given = given.or_else(|| of_model.map(|(provider, _)| provider.to_owned()));
     if let Some(provider) = given {
-        return Ok(Some(Selection::named(provider, address)));
+        return Ok(ProviderAnswer::Provider(Selection::named(
+            provider, address,
+        )));
     }
     if let Some(address) = address {
-        return Ok(Some(Selection::at(app, address)));
+        return Ok(ProviderAnswer::Provider(Selection::at(app, address)));
     }
     let choices = provider_choices(app).await;
     let default = default(app, &choices);
     if let Some(default) = default.filter(|_| arguments.yes) {
-        return Ok(Some(Selection::named(default.id.clone(), None)));
+        let selection = Selection::named(default.id.clone(), None);
+        return Ok(ProviderAnswer::Provider(selection));
     }
     if arguments.yes || !dialog::can_ask() {
         let message = "no provider is given, and lango cannot ask for one";
@@ -100,7 +112,7 @@ async fn ask(
     app: &App,
     choices: &[ProviderChoice],
     default: Option<&ProviderChoice>,
-) -> Result<Option<Selection>, Failure> {
+) -> Result<ProviderAnswer, Failure> {
     screen::say("Which provider?");
     let names = choices.iter().map(|choice| choice.name.chars().count());
     let width = names.max().unwrap_or_default();
@@ -111,14 +123,18 @@ async fn ask(
     let last = choices.len() + 1;
     screen::say(&format!("{last:>3}  another OpenAI-compatible URL"));
     let mut entries: Vec<String> = choices.iter().map(|choice| choice.id.clone()).collect();
-    entries.push(OTHER.to_owned());
+    screen::say(&format!("{:>3}  use the demo (no model)", last + 1));
+    entries.extend([OTHER, DEMO].map(str::to_owned));
     let default = default.map(|choice| choice.id.as_str());
     let Some(chosen) = dialog::choose("number, name or URL", &entries, default).await? else {
-        return Ok(None);
+        return Ok(ProviderAnswer::Quit);
     };
+    if [DEMO, "demo", "offline", OfflineModel::NAME].contains(&chosen.as_str()) {
+        return Ok(ProviderAnswer::Demo);
+    }
     // No name of a provider contains these signs.
     if chosen.contains([':', '/', '.']) || is_loopback_host(&chosen) {
-        return Ok(Some(Selection::at(app, chosen)));
+        return Ok(ProviderAnswer::Provider(Selection::at(app, chosen)));
     }
     if chosen != OTHER {
         let lower = chosen.to_lowercase();
@@ -126,14 +142,17 @@ async fn ask(
             .iter()
             .find(|choice| choice.name.to_lowercase() == lower);
         let id = named.map_or(lower, |choice| choice.id.clone());
-        return Ok(Some(Selection::named(id, None)));
+        return Ok(ProviderAnswer::Provider(Selection::named(id, None)));
     }
     let address = address::ask().await?;
-    Ok(address.map(|address| Selection::at(app, address)))
+    Ok(address.map_or(ProviderAnswer::Quit, |address| {
+        ProviderAnswer::Provider(Selection::at(app, address))
+    }))
 }
 
-/// The last entry of the list. No provider can have this name.
+/// The last entries of the list. No provider can have these names.
 const OTHER: &str = "another URL";
+const DEMO: &str = "no model";
 
 /// Returns the provider of the current model if it is ready, else the first one that is.
 fn default<'a>(app: &App, choices: &'a [ProviderChoice]) -> Option<&'a ProviderChoice> {

@@ -19,21 +19,21 @@ fn fixture() -> (TempDir, PathBuf) {
 }
 
 fn problem(path: &Path) -> String {
-    let keys = StoredKeys::read(path.to_owned());
-    assert!(keys.check().is_err() && keys.providers().count() == 0);
-    keys.problem().unwrap().to_owned()
+    let keys = StoredKeys::at(path.to_owned());
+    assert!(keys.check().is_err() && keys.providers().is_empty());
+    keys.problem().unwrap().text
 }
 
 #[tokio::test]
 async fn a_stored_key_is_sent_only_to_its_own_origin() {
     let (_folder, path) = fixture();
-    assert_eq!(StoredKeys::read(path.clone()).providers().count(), 0);
+    assert!(StoredKeys::at(path.clone()).providers().is_empty());
     store(&path, "mine", "sk-'\"\\-one").unwrap();
     store(&path, "other.one", "sk-other-key").unwrap();
     store(&path, "mine", "sk-'\"\\-two").unwrap();
-    let keys = StoredKeys::read(path);
+    let keys = StoredKeys::at(path.clone());
     keys.check().unwrap();
-    assert_eq!(keys.providers().collect::<Vec<_>>(), ["mine", "other.one"]);
+    assert_eq!(keys.providers(), ["mine", "other.one"]);
     let masks = Masks::default();
     keys.mask(&masks);
     assert_eq!(
@@ -51,6 +51,31 @@ async fn a_stored_key_is_sent_only_to_its_own_origin() {
     assert!(keys.find("absent", URL, &masks).is_none());
 }
 
+#[tokio::test]
+async fn a_replaced_or_removed_key_takes_effect_without_a_restart() {
+    let (_folder, path) = fixture();
+    let masks = Masks::default();
+    let keys = StoredKeys::at(path.clone());
+    assert!(keys.find("mine", URL, &masks).is_none());
+    store(&path, "mine", "sk-first").unwrap();
+    store(&path, "other", "sk-other").unwrap();
+    let url = Url::parse(URL).unwrap();
+    let key = keys.find("mine", URL, &masks).unwrap().bound_to(&url);
+    assert_eq!(key.text_for(&url).await.unwrap().as_str(), "sk-first");
+    store(&path, "mine", "sk-second").unwrap();
+    assert_eq!(key.text_for(&url).await.unwrap().as_str(), "sk-second");
+    assert_eq!(masks.mask_text("sk-second"), "[secret mine]");
+    fs::set_permissions(&path, PermissionsExt::from_mode(0o644)).unwrap();
+    let error = key.text_for(&url).await.unwrap_err().to_string();
+    assert!(error.contains("chmod 600"), "{error}");
+    fs::set_permissions(&path, PermissionsExt::from_mode(0o600)).unwrap();
+    assert!(remove_key(&path, "mine").unwrap());
+    assert!(!remove_key(&path, "mine").unwrap());
+    let error = key.text_for(&url).await.unwrap_err().to_string();
+    assert!(error.contains("lango setup --provider mine"), "{error}");
+    assert_eq!(keys.providers(), ["other"]);
+}
+
 #[test]
 fn a_file_that_others_can_read_or_replace_is_refused() {
     let (_folder, path) = fixture();
@@ -61,11 +86,14 @@ fn a_file_that_others_can_read_or_replace_is_refused() {
     let set =
         |path: &Path, mode| fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap();
     set(&path, 0o640);
-    assert!(problem(&path).contains("chmod 600"));
+    assert_eq!(problem(&path), "other users can access it");
+    let failure = StoredKeys::at(path.clone()).check().unwrap_err();
+    let next = format!("next: run `chmod 600 {}`", path.display());
+    assert!(failure.to_string().contains(&next), "{failure}");
     store(&path, "mine", "sk-mine").unwrap_err();
     set(&path, 0o600);
     set(above, 0o770);
-    assert!(problem(&path).contains("chmod 700"));
+    assert_eq!(problem(&path), "other users can access its folder");
 }
 
 #[test]

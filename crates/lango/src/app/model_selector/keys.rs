@@ -63,6 +63,12 @@ impl ModelSelector<'_> {
             });
         }
         let Some(first) = variables.first() else {
+            // A key may be in the file. A request without it would only fail for another reason.
+            let runs_here = known_provider(id).is_some_and(|known| known.probe.is_some());
+            let config = self.settings.providers.get(id);
+            if !runs_here || config.is_some_and(|config| config.base_url.is_some()) {
+                self.credentials.stored().check()?;
+            }
             return Ok(ProviderKey {
                 credential: None,
                 source: format!(
@@ -84,9 +90,13 @@ impl ModelSelector<'_> {
             "`{id}` has no key: looked in {} ({state})",
             variables.join(", ")
         );
-        if let Some(problem) = self.credentials.stored().problem() {
+        let problem = self.credentials.stored().problem();
+        if let Some(problem) = problem.filter(|_| !names_secret) {
             let path = self.credentials.stored().path().display();
-            message.push_str(&format!(" and {path} (cannot be used: {problem})"));
+            message.push_str(&format!(" and {path} (cannot be used: {})", problem.text));
+            if let Some(next) = problem.next {
+                return Err(Failure::config(message).next(next));
+            }
         }
         Err(Failure::config(message).next(format!("{give}, or use -c agent.model=offline")))
     }

@@ -92,6 +92,56 @@ pub(super) fn change(path: &Path, changes: &[KeyChange]) -> Result<bool, Failure
     Ok(true)
 }
 
+/// Returns the text at a key of the file; `None` if the file does not set it to a text.
+pub(super) fn text_at(path: &Path, key: &[&str]) -> Result<Option<String>, Failure> {
+    let Some(document) = read(path)? else {
+        return Ok(None);
+    };
+    let mut item = document.as_item();
+    for name in key {
+        match item.get(name) {
+            Some(below) => item = below,
+            None => return Ok(None),
+        }
+    }
+    Ok(item.as_str().map(str::to_owned))
+}
+
+/// Removes a table from the file if nothing is left in it.
+pub(super) fn remove_empty_table(path: &Path, key: &[&str]) -> Result<(), Failure> {
+    let document = read(path)?;
+    let mut item = document.as_ref().map(DocumentMut::as_item);
+    for name in key {
+        item = item.and_then(|item| item.get(name));
+    }
+    let table = item.and_then(Item::as_table_like);
+    if table.is_some_and(TableLike::is_empty) {
+        let removal = KeyChange {
+            path: key.iter().map(|name| (*name).to_owned()).collect(),
+            value: None,
+        };
+        change(path, &[removal])?;
+    }
+    Ok(())
+}
+
+fn read(path: &Path) -> Result<Option<DocumentMut>, Failure> {
+    let failed = |problem: String| {
+        Failure::config(format!("cannot read `{}`: {problem}", path.display()))
+            .next("fix the file; `lango config check` checks it")
+    };
+    match std::fs::read_to_string(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(failed(error.to_string())),
+        Ok(text) => {
+            let document = text.parse::<DocumentMut>();
+            document
+                .map(Some)
+                .map_err(|error| failed(error.message().to_owned()))
+        }
+    }
+}
+
 fn replace(target: &Path, text: &str) -> io::Result<()> {
     let folder = target.parent().unwrap_or(Path::new("."));
     let mut builder = DirBuilder::new();

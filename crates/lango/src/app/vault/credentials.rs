@@ -29,7 +29,7 @@ pub struct Credentials {
     user: UserId,
     vaults: Arc<UserVaults>,
     masks: Masks,
-    /// The keys that `lango setup` stored outside of the vault.
+    /// The file of keys that `lango setup` stored outside of the vault.
     stored: StoredKeys,
     /// The names of the secrets in the vault at the start.
     listed: BTreeSet<SecretName>,

@@ -6,6 +6,7 @@ use super::clause::words;
 use super::request::Request;
 use super::rules;
 use super::suggestions::{Workers, three};
+use super::verbatim::span;
 use messages::{GREETINGS, MESSAGES, SETUP, STATEMENTS, lists};
 
 /// What the user says, apart from tasks.
@@ -56,7 +57,7 @@ pub(super) fn answer(request: &Request<'_>, workers: Workers<'_>) -> Option<Stri
         },
         Topic::Time => time(request, workers),
         Topic::Folder => match request.folder() {
-            Some(folder) => format!("The working folder is {folder}."),
+            Some(folder) => format!("The working folder is {}.", span(folder)),
             None => "I do not know: this request does not tell the working folder.".to_owned(),
         },
         Topic::Undo => "I cannot do that myself, but you can: `/undo` in the chat, or `lango undo`, restores what the last \
@@ -132,7 +133,10 @@ fn statement(said: &str, request: &Request<'_>, workers: Workers<'_>) -> String 
     let start = text.len() - said_length(said, text);
     let phrase = format!("remember that {}", &text[start..]);
     if workers.have("memory_save") {
-        format!("I keep nothing unless you ask for it. To keep this, say: {phrase}")
+        format!(
+            "I keep nothing unless you ask for it. To keep this, say: {}",
+            span(&phrase)
+        )
     } else {
         introduction(request, workers)
     }

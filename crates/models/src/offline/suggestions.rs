@@ -5,6 +5,7 @@ use super::extract::{address, is_file};
 use super::request::Request;
 use super::routing::Table;
 use super::rules;
+use super::verbatim::quoted;
 
 /// Who would do what a phrase asks for.
 #[derive(Clone, Copy)]
@@ -216,8 +217,8 @@ pub(super) fn excerpt(text: &str) -> String {
     const MAX_CHARACTERS: usize = 80;
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     match line.char_indices().nth(MAX_CHARACTERS) {
-        Some((end, _)) => format!("\"{}…\"", &line[..end]),
-        None => format!("\"{line}\""),
+        Some((end, _)) => quoted(&format!("{}…", &line[..end])),
+        None => quoted(&line),
     }
 }
 

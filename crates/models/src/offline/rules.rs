@@ -10,6 +10,7 @@ mod search;
 mod services;
 
 use super::clause::Clause;
+pub(super) use commands::{command_of, names_no_command, starts_with_program};
 use serde_json::Value;
 
 /// The pseudo-tool of rules that answer with a plan instead of a call.
@@ -104,6 +105,11 @@ impl Task {
         })
     }
 
+    /// Whether the task is a command without quotation marks, so that more words could belong to it.
+    pub(super) fn is_open_command(&self) -> bool {
+        self.is_open && self.command().is_some()
+    }
+
     /// Returns the tool that makes the change or finds the answer.
     pub(super) fn tool(&self) -> &'static str {
         match &self.action {
@@ -111,6 +117,17 @@ impl Task {
             Action::Append { .. } => "fs_edit",
             Action::Create { .. } => "fs_write",
             Action::Plan { .. } => PLAN,
+        }
+    }
+
+    /// Returns the command line that the task runs.
+    pub(super) fn command(&self) -> Option<&str> {
+        match &self.action {
+            Action::Call {
+                tool: "exec",
+                arguments,
+            } => arguments["command"].as_str(),
+            _ => None,
         }
     }
 

@@ -1,6 +1,6 @@
 //! Phrases that work in this request, and the refusal that ends with three of them.
 
-use super::clause::words;
+use super::clause::{Clause, words};
 use super::extract::{address, is_file};
 use super::request::Request;
 use super::routing::Table;
@@ -123,7 +123,11 @@ pub(super) fn three(message: &str, workers: Workers<'_>) -> [String; 3] {
             .iter()
             .filter(|suggestion| workers.have(suggestion.tool))
     };
-    let about_files = file_phrases(message, &topics, workers).into_iter();
+    let clause = Clause::read(message);
+    let command = rules::command_of(&clause).filter(|_| workers.have("exec"));
+    let command = command.map(|command| format!("run `{command}`"));
+    let about_files = file_phrases(message, &topics, workers);
+    let about_files = command.into_iter().chain(about_files);
     let fitting = available().filter(fits);
     let fitting = about_files.chain(fitting.map(|suggestion| suggestion.phrase.to_owned()));
     let usual = available().map(|suggestion| suggestion.phrase);
@@ -206,8 +210,13 @@ fn is_in_workspace(word: &str) -> bool {
 /// Says that a request cannot be done and why, then what works: six lines at most.
 pub(super) fn refusal(problem: &str, message: &str, workers: Workers<'_>) -> String {
     let [first, second, third] = three(message, workers);
+    let hint = if workers.have("exec") && rules::names_no_command(&Clause::read(message)) {
+        " To run a command, say: run `COMMAND`."
+    } else {
+        ""
+    };
     format!(
-        "{problem} I am lango's demo: fixed rules, not an AI model. These work now:\n- {first}\n- {second}\n- {third}\n\n\
+        "{problem}{hint} I am lango's demo: fixed rules, not an AI model. These work now:\n- {first}\n- {second}\n- {third}\n\n\
          For anything else, connect a real model with `lango setup`."
     )
 }

@@ -91,6 +91,25 @@ fn suggestions_fit_the_message() {
 }
 
 #[test]
+fn a_command_that_is_part_of_an_unclear_message_is_suggested_in_backticks() {
+    for (text, phrase) in [
+        ("run ls -a and tell me what is odd", "run `ls -a`"),
+        ("run mv a.md b.md. And sing", "run `mv a.md b.md. And sing`"),
+        (
+            "run for f in *; do echo $f; done",
+            "run `for f in *; do echo $f; done`",
+        ),
+    ] {
+        let phrases = suggestions(&ask(text));
+        assert_eq!(phrases[0], phrase);
+    }
+    for text in ["run the tests", "run it again", "execute all tests"] {
+        let answer = ask(text).answer;
+        assert!(answer.contains("say: run `COMMAND`."), "{answer}");
+    }
+}
+
+#[test]
 fn suggestions_for_a_file_are_about_that_file() {
     for (text, phrases) in [
         (

@@ -5,6 +5,7 @@ mod advice;
 mod entries;
 
 use super::request::CallResult;
+use super::rules::memory::ANYTHING;
 use super::verbatim::{block, code, fenced, quoted, span};
 use advice::without_advice;
 use serde_json::Value;
@@ -75,7 +76,10 @@ impl MadeCall<'_> {
         let Some(reason) = text.strip_prefix("not run: ") else {
             // What the tool calls its argument `old` is the text that the user gave.
             let old = quoted(self.argument("old"));
-            let reason = without_advice(text).replace("the text in `old`", &old);
+            let mut reason = without_advice(text).replace("the text in `old`", &old);
+            if self.tool == "fs_edit" && text.contains("; pass a longer `old`") {
+                reason.push_str(". Give a longer text that occurs only once");
+            }
             return format!("I could not {action}: {}.", reason.trim_end_matches('.'));
         };
         let reason = without_advice(reason);
@@ -115,8 +119,13 @@ impl MadeCall<'_> {
                 }
                 _ => text.to_owned(),
             },
-            "memory_recall" => entries::memories(text)
-                .unwrap_or_else(|| "I remember nothing about that.".to_owned()),
+            "memory_recall" => entries::memories(text).unwrap_or_else(|| {
+                let about = match self.argument("query") {
+                    ANYTHING => "yet",
+                    _ => "about that",
+                };
+                format!("I remember nothing {about}.")
+            }),
             "memory_list_observations" | "memory_list_reflections" => {
                 entries::memories(text).unwrap_or_else(|| sentence(text))
             }

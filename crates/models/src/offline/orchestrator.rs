@@ -6,7 +6,7 @@ use super::parts::parts;
 use super::request::{CallResult, Request};
 use super::routing::Table;
 use super::rules::{self, Action, Task};
-use super::suggestions::{Workers, excerpt, refusal};
+use super::suggestions::{NOT_UNDERSTOOD, Workers, excerpt, refusal};
 use super::{Decision, answer, plan, small_talk};
 use serde_json::{Value, json};
 
@@ -277,7 +277,16 @@ fn delegation(agent: &str, task: &str, finish: bool) -> Value {
 
 fn refuse(request: &Request<'_>, table: &Table<'_>, rejection: Option<&Delegation>) -> String {
     let text = rejection.map_or(request.task, |rejection| &rejection.task);
-    let mut problem = format!("No agent here can do that: {}", excerpt(text));
+    // The reason of an agent, or a rule without an agent for it, shows that the request was understood.
+    let is_understood = match rejection {
+        Some(rejection) => rejection.reason != NO_RULE,
+        None => rules::find_any(text).is_some(),
+    };
+    let mut problem = if is_understood {
+        format!("No agent here can do that: {}", excerpt(text))
+    } else {
+        format!("{NOT_UNDERSTOOD}: {}", excerpt(text))
+    };
     match rejection {
         Some(Delegation { agent, reason, .. }) if reason != NO_RULE => {
             problem.push_str(&format!(" ({agent}: {reason})."))

@@ -64,7 +64,8 @@ pub(super) fn answer(request: &Request<'_>, workers: Workers<'_>) -> Option<Stri
                         turn's file tools changed. What commands changed is not undone. Deleted files are also in \
                         the trash: `lango trash` lists them."
             .to_owned(),
-        Topic::Setup => "Connect a real model with `lango setup`: with a key of Anthropic, OpenAI or Gemini, or with \
+        Topic::Setup => "I cannot do that from here. Leave the chat with Ctrl-D and run `lango setup` in the shell. Or set \
+                         `ANTHROPIC_API_KEY`, `OPENAI_API_KEY` or `GEMINI_API_KEY` before you start lango, or start \
                          Ollama on this machine. Until then I answer: fixed rules, not an AI model."
             .to_owned(),
     })
@@ -85,7 +86,7 @@ fn topic(said: &str, message: &str) -> Option<Topic> {
     if let Some((_, topic)) = exact {
         return Some(*topic);
     }
-    if rules::find_any(message).is_some() {
+    if rules::is_task(message) {
         return None;
     }
     if SETUP.split('|').any(|phrase| said.contains(phrase)) {

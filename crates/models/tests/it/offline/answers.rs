@@ -181,3 +181,43 @@ fn names_and_texts_that_markdown_would_change_are_shown_as_code() {
         assert_eq!(turn.answer, answer, "{text}");
     }
 }
+
+#[test]
+fn a_missing_file_whose_name_may_contain_spaces_is_suggested_in_quotation_marks() {
+    let turn = play(Mode::Specialists, TOOLS, "read a b.txt", folder);
+    assert_eq!(
+        turn.answer,
+        "I could not read b.txt: `b.txt` does not exist. A name with spaces needs quotation marks: read \"a b.txt\""
+    );
+    let turn = play(Mode::Specialists, TOOLS, "read the file b.txt", folder);
+    assert!(!turn.answer.contains("quotation marks"), "{turn:#?}");
+}
+
+#[test]
+fn a_text_that_occurs_several_times_asks_for_a_longer_one() {
+    fn twice(_: &str, _: &Value) -> Result<String, ToolError> {
+        Err(ToolError::new(
+            "`a.md` contains the text in `old` 2 times, at lines 1 and 4; pass a longer `old` with more surrounding \
+             lines",
+        ))
+    }
+    let text = "replace \"x\" with \"y\" in a.md";
+    let turn = play(Mode::Specialists, TOOLS, text, twice);
+    assert_eq!(
+        turn.answer,
+        "I could not change a.md: `a.md` contains \"x\" 2 times, at lines 1 and 4. Give a longer text that occurs only once."
+    );
+}
+
+#[test]
+fn an_empty_memory_is_named() {
+    fn nothing(_: &str, _: &Value) -> Result<String, ToolError> {
+        Ok("no memory contains any of these words".to_owned())
+    }
+    for (text, answer) in [
+        ("recall everything", "I remember nothing yet."),
+        ("when is the release?", "I remember nothing about that."),
+    ] {
+        assert_eq!(play(Mode::Specialists, TOOLS, text, nothing).answer, answer);
+    }
+}

@@ -29,6 +29,8 @@ const HARMLESS: &[&str] = &[
     "delete /",
     "delete ~",
     "delete *.md",
+    "delete a b.txt",
+    "when is delete notes.md?",
     "delete the old file",
     "remove the bug in notes.md",
     "remove duplicates from notes.md",

@@ -48,6 +48,10 @@ const PHRASES: &[(&str, &[&str])] = &[
     ("read page.html", &["operator fs_read page.html"]),
     ("read src", &["operator fs_read src"]),
     ("read src/", &["operator fs_list src/"]),
+    ("read @notes.md", &["operator fs_read notes.md"]),
+    ("what is in @notes.md?", &["operator fs_read notes.md"]),
+    ("list @src/", &["operator fs_list src/"]),
+    ("read @\"a b.md\"", &["operator fs_read a b.md"]),
     // Sizes and dates
     ("how big is notes.md?", &["operator fs_stat notes.md"]),
     (
@@ -80,6 +84,13 @@ const PHRASES: &[(&str, &[&str])] = &[
         "look for the word bread in notes.md",
         &["operator fs_search notes.md | bread"],
     ),
+    ("find TODO", &["operator fs_search TODO"]),
+    ("find all TODOs", &["operator fs_search TODO"]),
+    ("list all TODO comments", &["operator fs_search TODO"]),
+    ("show me all todos", &["operator fs_search TODO"]),
+    ("list all todos in src", &["operator fs_search src | TODO"]),
+    ("list todo", &["operator fs_list todo"]),
+    ("find util.py", &["operator fs_search util.py"]),
     ("find TODO in src", &["operator fs_search src | TODO"]),
     ("where is main defined?", &["operator fs_search main"]),
     // Write
@@ -118,6 +129,10 @@ const PHRASES: &[(&str, &[&str])] = &[
     ),
     ("mkdir `x y`", &["operator fs_mkdir x y"]),
     // Edit
+    (
+        "replace \"old words\" with \"new words\" in @notes.md",
+        &["operator fs_edit new words | old words | notes.md"],
+    ),
     (
         "change \"old\" to \"new\" in notes.md",
         &["operator fs_edit new | old | notes.md"],
@@ -243,6 +258,24 @@ const PHRASES: &[(&str, &[&str])] = &[
         &["chronicler memory_recall name"],
     ),
     ("who am I?", &["chronicler memory_recall name"]),
+    (
+        "when is the release?",
+        &["chronicler memory_recall release"],
+    ),
+    ("Where is the key?", &["chronicler memory_recall key"]),
+    ("who is Ada?", &["chronicler memory_recall Ada"]),
+    (
+        "recall everything",
+        &[
+            "chronicler memory_recall 50 | a b c d e f g h i j k l m n o p q r s t u v w x y z 0 1 2 3 4 5 6 7 8 9",
+        ],
+    ),
+    (
+        "what do you remember?",
+        &[
+            "chronicler memory_recall 50 | a b c d e f g h i j k l m n o p q r s t u v w x y z 0 1 2 3 4 5 6 7 8 9",
+        ],
+    ),
     ("forget my editor", &["chronicler memory_forget editor"]),
     (
         "list your observations",
@@ -402,6 +435,15 @@ fn small_talk_is_answered_with_one_model_call_and_no_agent() {
         ("how are you?", "set of rules"),
         ("how do I use a real model?", "lango setup"),
         ("where do I put my API key?", "lango setup"),
+        (
+            "lango setup",
+            "Leave the chat with Ctrl-D and run `lango setup`",
+        ),
+        ("setup", "Leave the chat with Ctrl-D"),
+        ("/setup", "Leave the chat with Ctrl-D"),
+        ("run lango setup", "Leave the chat with Ctrl-D"),
+        ("connect openai", "`OPENAI_API_KEY`"),
+        ("how do I connect a model?", "start Ollama"),
         ("My name is Ada.", "say: remember that My name is Ada"),
     ] {
         let turn = ask(text);

@@ -16,6 +16,7 @@ mod rules;
 mod small_talk;
 mod steps;
 mod suggestions;
+mod verbatim;
 
 use futures_util::StreamExt;
 use futures_util::stream;

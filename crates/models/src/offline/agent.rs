@@ -1,10 +1,11 @@
 //! The rules of an agent that does the work: a sub-agent with a task, or the single agent with the user's message.
 
+use super::clause::Clause;
 use super::parts::parts;
 use super::request::Request;
 use super::rules::{self, Task};
 use super::steps::{self, Step};
-use super::suggestions::{Workers, excerpt, refusal};
+use super::suggestions::{NOT_UNDERSTOOD, Workers, excerpt, refusal};
 use super::{Decision, answer, small_talk};
 
 const NO_SEARCH_SERVICE: &str = "I cannot search the web because no search service is set up; set one under \
@@ -81,8 +82,17 @@ fn work(request: &Request<'_>, tasks: &[(&str, Option<Task>)]) -> Decision {
             continue;
         }
         match steps::next(task, &mut results) {
-            Step::Done { answer, failed } => {
+            Step::Done { mut answer, failed } => {
                 has_failed |= failed;
+                if failed
+                    && answer.contains("does not exist")
+                    && task.tool() == "fs_read"
+                    && let Some(path) = rules::spaced_path(&Clause::read(part))
+                {
+                    answer.push_str(&format!(
+                        " A name with spaces needs quotation marks: read \"{path}\""
+                    ));
+                }
                 answers.push(answer);
             }
             Step::Call { tool, arguments } => {
@@ -114,10 +124,10 @@ fn refuse(request: &Request<'_>, part: &str, reason: Option<&str>) -> Decision {
         let reason = reason.as_deref().unwrap_or(NO_RULE);
         return Decision::Say(format!("[REJECT] {reason}"));
     }
-    let mut problem = format!("I cannot do that: {}.", excerpt(part));
-    if let Some(reason) = reason {
-        problem = format!("{} ({reason}).", problem.trim_end_matches('.'));
-    }
+    let mut problem = match reason {
+        Some(reason) => format!("I cannot do that: {} ({reason}).", excerpt(part)),
+        None => format!("{NOT_UNDERSTOOD}: {}.", excerpt(part)),
+    };
     if let Some(unread) = request.unread {
         problem.push_str(&format!(" I cannot read {unread}."));
     }

@@ -5,6 +5,8 @@ mod advice;
 mod entries;
 
 use super::request::CallResult;
+use super::rules::memory::ANYTHING;
+use super::verbatim::{block, code, fenced, quoted, span};
 use advice::without_advice;
 use serde_json::Value;
 
@@ -36,7 +38,7 @@ impl MadeCall<'_> {
 
     /// Says what the call was to do, after "I did not" and "I could not".
     fn action(&self) -> String {
-        let path = self.argument("path");
+        let path = &span(self.argument("path"));
         match self.tool {
             "fs_list" => format!("list {path}"),
             "fs_read" => format!("read {path}"),
@@ -46,10 +48,10 @@ impl MadeCall<'_> {
             "fs_edit" => format!("change {path}"),
             "fs_mkdir" => format!("create the folder {path}"),
             "fs_delete" => format!("delete {path}"),
-            "exec" => format!("run `{}`", self.command()),
+            "exec" => format!("run {}", code(&self.command())),
             "memory_save" => "save this memory".to_owned(),
             "memory_recall" => "search the memories".to_owned(),
-            "memory_forget" => format!("forget \"{}\"", self.argument("query")),
+            "memory_forget" => format!("forget {}", quoted(self.argument("query"))),
             "save_knowledge" => "save this note".to_owned(),
             "search_fetch" | "browser_navigate" if !path.is_empty() => format!("open {path}"),
             "search_fetch" | "browser_navigate" => format!("open {}", self.argument("url")),
@@ -73,8 +75,11 @@ impl MadeCall<'_> {
         let action = self.action();
         let Some(reason) = text.strip_prefix("not run: ") else {
             // What the tool calls its argument `old` is the text that the user gave.
-            let old = format!("\"{}\"", self.argument("old"));
-            let reason = without_advice(text).replace("the text in `old`", &old);
+            let old = quoted(self.argument("old"));
+            let mut reason = without_advice(text).replace("the text in `old`", &old);
+            if self.tool == "fs_edit" && text.contains("; pass a longer `old`") {
+                reason.push_str(". Give a longer text that occurs only once");
+            }
             return format!("I could not {action}: {}.", reason.trim_end_matches('.'));
         };
         let reason = without_advice(reason);
@@ -89,7 +94,7 @@ impl MadeCall<'_> {
 
     fn success(&self, text: &str) -> String {
         match self.tool {
-            "fs_list" => without_call_note(text),
+            "fs_list" => block(&without_call_note(text), "text"),
             "fs_read" => self.content(text),
             "fs_stat" => self.stat(text),
             "fs_search" => self.search(text),
@@ -99,24 +104,34 @@ impl MadeCall<'_> {
                 Some((ending, output)) => format!("{ending}\n\n{}", fenced(output, "text")),
                 None => text.to_owned(),
             },
+            "fs_edit" => edited(text),
+            "fs_write" | "fs_mkdir" => block(text, "text"),
             "fs_delete" => match text.rsplit_once(" as ") {
-                Some((_, id)) => format!("{text}\nTo get it back: `lango trash restore {id}`"),
-                None => text.to_owned(),
+                Some((_, id)) => {
+                    let deleted = block(text, "text");
+                    format!("{deleted}\nTo get it back: `lango trash restore {id}`")
+                }
+                None => block(text, "text"),
             },
             "memory_save" => match text.strip_suffix('.') {
                 Some(saved) if saved.starts_with("Saved as ") => {
-                    format!("{saved}: {}", self.argument("text"))
+                    format!("{saved}: {}", span(self.argument("text")))
                 }
                 _ => text.to_owned(),
             },
-            "memory_recall" => entries::memories(text)
-                .unwrap_or_else(|| "I remember nothing about that.".to_owned()),
+            "memory_recall" => entries::memories(text).unwrap_or_else(|| {
+                let about = match self.argument("query") {
+                    ANYTHING => "yet",
+                    _ => "about that",
+                };
+                format!("I remember nothing {about}.")
+            }),
             "memory_list_observations" | "memory_list_reflections" => {
                 entries::memories(text).unwrap_or_else(|| sentence(text))
             }
             "search_knowledge" | "rag_retrieve" => entries::passages(text, self.argument("query")),
             "graph_relate" | "graph_traverse" | "graph_query" => entries::facts(text),
-            "crypto_hash" => format!("SHA-256 of \"{}\": {text}", self.argument("text")),
+            "crypto_hash" => format!("SHA-256 of {}: {text}", quoted(self.argument("text"))),
             "secrets_list" if text.starts_with("there are no secrets") => {
                 "There are no secrets yet. Store one with `lango secrets set NAME`.".to_owned()
             }
@@ -133,7 +148,7 @@ impl MadeCall<'_> {
         let (Some(kind), Some(path)) = (field("kind: "), text.lines().next()) else {
             return text.to_owned();
         };
-        let mut sentence = format!("{path} is a {kind}");
+        let mut sentence = format!("{} is a {kind}", span(path));
         if let Some(size) = field("size: ") {
             sentence.push_str(&format!(" of {size}"));
         }
@@ -159,18 +174,20 @@ impl MadeCall<'_> {
             let hits = without_call_note(text);
             // Names of files need no fence.
             return match self.argument("pattern") {
-                "" => hits,
+                "" => block(&hits, "text"),
                 _ => fenced(&hits, "text"),
             };
         }
         let place = match self.argument("path") {
             "" | "." => "here",
-            path => path,
+            path => &span(path),
         };
         match (self.argument("pattern"), self.argument("glob")) {
-            ("", glob) => format!("No file {place} has a name like {glob}."),
-            (pattern, _) if place == "here" => format!("No file here contains \"{pattern}\"."),
-            (pattern, _) => format!("Nothing in {place} contains \"{pattern}\"."),
+            ("", glob) => format!("No file {place} has a name like {}.", span(glob)),
+            (pattern, _) if place == "here" => {
+                format!("No file here contains {}.", quoted(pattern))
+            }
+            (pattern, _) => format!("Nothing in {place} contains {}.", quoted(pattern)),
         }
     }
 }
@@ -192,11 +209,12 @@ pub(super) fn without_marks(text: &str) -> &str {
     }
 }
 
-/// Encloses text in a fence, so that none of its characters count as Markdown.
-fn fenced(text: &str, language: &str) -> String {
-    let runs = text.split(|letter| letter != '`').map(str::len);
-    let fence = "`".repeat(runs.max().unwrap_or(0).max(2) + 1);
-    format!("{fence}{language}\n{}\n{fence}", text.trim_end())
+/// Formats `edited PATH +1 −1` and the difference below it.
+fn edited(text: &str) -> String {
+    match text.split_once('\n') {
+        Some((head, difference)) => format!("{}\n\n{}", span(head), fenced(difference, "diff")),
+        None => span(text),
+    }
 }
 
 /// Shortens the note at the end that says with which call to continue: it is of no use to a user.

@@ -45,15 +45,24 @@ const COURTESIES: &[&str] = &[
 /// A request without courtesy and without the punctuation at its end.
 pub(super) struct Clause<'a> {
     pub text: &'a str,
+    /// The request with the punctuation at its end, which belongs to a command such as `go test ./...`.
+    pub with_end: &'a str,
+    /// Whether it was asked for as a question: `can you …?`
+    pub is_question: bool,
     /// The same bytes in lower case, so offsets are valid in both. Letters outside of ASCII are unchanged.
     lower: String,
 }
 
 impl<'a> Clause<'a> {
     pub(super) fn read(text: &'a str) -> Self {
-        let text = without_address(without_courtesy(text));
+        let whole = text.trim();
+        let with_end = without_courtesy(whole);
+        let text = without_address(without_ends(with_end));
+        let courtesy = &whole[..whole.len() - with_end.len()];
         Self {
             text,
+            with_end: without_address(with_end),
+            is_question: words(courtesy).any(|word| word.eq_ignore_ascii_case("you")),
             lower: text.to_ascii_lowercase(),
         }
     }
@@ -126,13 +135,18 @@ fn ends_word(rest: &str) -> bool {
 }
 
 fn without_courtesy(text: &str) -> &str {
-    let mut text = text.trim();
+    let mut text = text;
     while let Some(rest) = strip_any(text, COURTESIES)
         .map(|rest| rest.trim_start_matches(['!', '.', ' ']))
         .filter(|rest| !rest.is_empty())
     {
         text = rest;
     }
+    text
+}
+
+fn without_ends(text: &str) -> &str {
+    let mut text = text;
     loop {
         let shorter = without_end(text);
         if shorter.len() == text.len() {

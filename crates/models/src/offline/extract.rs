@@ -130,6 +130,14 @@ pub(super) fn leading_path(text: &str) -> Option<(NamedPath, &str)> {
             break;
         }
     }
+    // In the chat, `@` starts the name of a file.
+    if let Some(path) = rest.strip_prefix('@') {
+        let word = path.split_whitespace().next().unwrap_or_default();
+        let is_quoted = leading_quote(path).is_some();
+        if is_quoted || is_path(word.trim_end_matches(['.', ',', ';', ':', '?', '!', ')'])) {
+            rest = path;
+        }
+    }
     if let Some((inside, after)) = leading_quote(rest) {
         let path = inside.to_owned();
         let is_certain = true;

@@ -6,7 +6,7 @@ use super::parts::parts;
 use super::request::{CallResult, Request};
 use super::routing::Table;
 use super::rules::{self, Action, Task};
-use super::suggestions::{Workers, excerpt, refusal};
+use super::suggestions::{NOT_UNDERSTOOD, Workers, excerpt, refusal};
 use super::{Decision, answer, plan, small_talk};
 use serde_json::{Value, json};
 
@@ -17,6 +17,19 @@ struct Part<'a> {
     text: &'a str,
     task: Option<Task>,
     agent: Option<&'a str>,
+}
+
+impl<'a> Part<'a> {
+    /// Returns the text without the punctuation at its end, unless that belongs to a command or a path.
+    fn delegated_text(&self) -> &'a str {
+        let shorter = self.text.trim_end_matches(['.', '?', '!']);
+        let is_command = self.task.as_ref().is_some_and(Task::is_open_command);
+        if is_command || shorter.is_empty() || shorter.ends_with([' ', '/']) {
+            self.text
+        } else {
+            shorter
+        }
+    }
 }
 
 pub(super) fn decide(request: &Request<'_>, table: &Table<'_>) -> Decision {
@@ -113,18 +126,22 @@ fn without_courtesies(parts: Vec<Part<'_>>) -> Vec<Part<'_>> {
 /// if it is the whole answer.
 fn delegations(parts: &[Part<'_>]) -> Vec<(String, Value)> {
     let mut tasks: Vec<(&str, String)> = Vec::new();
+    let mut ends_with_command = false;
     for part in parts {
         let Some(agent) = part.agent else { continue };
         match tasks.last_mut() {
             Some((last, task)) if *last == agent && part.task.is_some() => {
-                task.push_str("; ");
+                // After a semicolon, the shell would run the next request.
+                task.push_str(if ends_with_command {
+                    ", and then "
+                } else {
+                    "; "
+                });
                 task.push_str(part.text);
             }
-            _ => tasks.push((
-                agent,
-                part.text.trim_end_matches(['.', '?', '!']).to_owned(),
-            )),
+            _ => tasks.push((agent, part.delegated_text().to_owned())),
         }
+        ends_with_command = part.task.as_ref().is_some_and(Task::is_open_command);
     }
     let is_whole = tasks.len() == 1 && parts.iter().all(|part| part.agent.is_some());
     tasks
@@ -260,7 +277,16 @@ fn delegation(agent: &str, task: &str, finish: bool) -> Value {
 
 fn refuse(request: &Request<'_>, table: &Table<'_>, rejection: Option<&Delegation>) -> String {
     let text = rejection.map_or(request.task, |rejection| &rejection.task);
-    let mut problem = format!("No agent here can do that: {}", excerpt(text));
+    // The reason of an agent, or a rule without an agent for it, shows that the request was understood.
+    let is_understood = match rejection {
+        Some(rejection) => rejection.reason != NO_RULE,
+        None => rules::find_any(text).is_some(),
+    };
+    let mut problem = if is_understood {
+        format!("No agent here can do that: {}", excerpt(text))
+    } else {
+        format!("{NOT_UNDERSTOOD}: {}", excerpt(text))
+    };
     match rejection {
         Some(Delegation { agent, reason, .. }) if reason != NO_RULE => {
             problem.push_str(&format!(" ({agent}: {reason})."))

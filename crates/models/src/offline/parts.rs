@@ -44,7 +44,8 @@ pub(super) fn parts(text: &str, is_request: impl Fn(&str) -> bool) -> Result<Vec
             .map_or(text.len(), |next| next.range.start);
         let left = &text[start..joint.range.start];
         let right = &text[joint.range.end..end];
-        if is_split(left, right, joint.kind, &is_request)? {
+        let separator = &text[joint.range.clone()];
+        if is_split(left, right, (separator, joint.kind), &is_request)? {
             parts.push(left.trim());
             start = joint.range.end;
         }
@@ -57,11 +58,20 @@ pub(super) fn parts(text: &str, is_request: impl Fn(&str) -> bool) -> Result<Vec
 fn is_split(
     left: &str,
     right: &str,
-    joint: JointKind,
+    (separator, joint): (&str, JointKind),
     is_request: impl Fn(&str) -> bool,
 ) -> Result<bool, Ambiguous> {
     let before = rules::find_any(left);
     let after = rules::find_any(right);
+    let reads_on = || reads_like_request(right) && (is_request(right) || names_skill(right));
+    if before.as_ref().is_some_and(Task::is_open_command) {
+        let is_shell = [";", "&"].contains(&separator.trim());
+        return Ok(match joint {
+            _ if is_shell => after.is_some() && !rules::starts_with_program(right),
+            JointKind::Sentence | JointKind::Strong => true,
+            JointKind::Weak => after.is_some() || reads_on(),
+        });
+    }
     if let (Some(before), Some(after)) = (&before, &after) {
         return match is_ambiguous(before, after, joint) {
             true => Err(Ambiguous),
@@ -169,8 +179,9 @@ fn joints(text: &str) -> Vec<Joint> {
             rest.get(..separator.len())
                 .is_some_and(|start| start.eq_ignore_ascii_case(separator))
         });
-        let is_end =
-            rest.starts_with(['.', '?', '!']) && rest[1..].starts_with(char::is_whitespace);
+        let is_end = rest.starts_with(['.', '?', '!'])
+            && rest[1..].starts_with(char::is_whitespace)
+            && !is_folder(&text[..=at]);
         let (length, kind) = match found {
             Some((separator, kind)) => (separator.len(), *kind),
             None if is_end => (1, JointKind::Sentence),
@@ -189,6 +200,13 @@ fn joints(text: &str) -> Vec<Joint> {
         }
     }
     joints
+}
+
+/// Whether a text ends with dots that are a path: `git add .`, `go test ./...`
+fn is_folder(text: &str) -> bool {
+    let word = text.rsplit(char::is_whitespace).next().unwrap_or(text);
+    let before_dots = word.trim_end_matches('.');
+    word.ends_with('.') && (before_dots.is_empty() || before_dots.ends_with('/'))
 }
 
 #[cfg(test)]

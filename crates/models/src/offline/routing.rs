@@ -64,7 +64,10 @@ impl<'a> Table<'a> {
         tried: &[&str],
     ) -> Option<&Entry<'a>> {
         let tool = task.map(Task::tool);
-        let part = Words::read(part);
+        // The words of a command must not select an agent.
+        let command = task.and_then(Task::command);
+        let spoken = command.and_then(|command| part.find(command));
+        let part = Words::read(spoken.map_or(part, |end| &part[..end]));
         let candidates = self
             .entries
             .iter()

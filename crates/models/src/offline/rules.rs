@@ -4,12 +4,14 @@ mod changes;
 mod commands;
 mod files;
 mod knowledge;
-mod memory;
+pub(super) mod memory;
 mod plans;
 mod search;
 mod services;
 
 use super::clause::Clause;
+pub(super) use commands::{command_of, names_no_command, starts_with_program};
+pub(super) use files::spaced_path;
 use serde_json::Value;
 
 /// The pseudo-tool of rules that answer with a plan instead of a call.
@@ -73,11 +75,15 @@ const RULES: &[Rule] = &[
     rule("fs_write", changes::create),
     rule("fs_delete", changes::delete),
     rule("fs_stat", files::stat),
+    rule("fs_search", search::find_marks),
     rule("fs_search", search::find_names),
     rule("fs_read", files::read),
     rule("fs_search", search::search),
     rule("fs_list", files::list),
 ];
+
+/// Takes short questions that no other rule takes. The answer may be in the memory.
+const QUESTION: Rule = rule("memory_recall", memory::question);
 
 const fn rule(tool: &'static str, read: fn(&Clause<'_>) -> Option<Task>) -> Rule {
     Rule { tool, read }
@@ -86,8 +92,15 @@ const fn rule(tool: &'static str, read: fn(&Clause<'_>) -> Option<Task>) -> Rule
 /// Returns what a request asks for, if a rule matches whose tool is offered.
 pub(super) fn find(text: &str, offers: impl Fn(&str) -> bool) -> Option<Task> {
     let clause = Clause::read(text);
-    let offered = RULES.iter().filter(|rule| offers(rule.tool));
-    offered.into_iter().find_map(|rule| (rule.read)(&clause))
+    let rules = RULES.iter().chain([&QUESTION]);
+    let mut offered = rules.filter(|rule| offers(rule.tool));
+    offered.find_map(|rule| (rule.read)(&clause))
+}
+
+/// Returns whether a request is certainly a task, and not only a question that the memory may answer.
+pub(super) fn is_task(text: &str) -> bool {
+    let clause = Clause::read(text);
+    RULES.iter().any(|rule| (rule.read)(&clause).is_some())
 }
 
 /// Returns what a request asks for, whatever tools there are.
@@ -104,6 +117,11 @@ impl Task {
         })
     }
 
+    /// Whether the task is a command without quotation marks, so that more words could belong to it.
+    pub(super) fn is_open_command(&self) -> bool {
+        self.is_open && self.command().is_some()
+    }
+
     /// Returns the tool that makes the change or finds the answer.
     pub(super) fn tool(&self) -> &'static str {
         match &self.action {
@@ -111,6 +129,17 @@ impl Task {
             Action::Append { .. } => "fs_edit",
             Action::Create { .. } => "fs_write",
             Action::Plan { .. } => PLAN,
+        }
+    }
+
+    /// Returns the command line that the task runs.
+    pub(super) fn command(&self) -> Option<&str> {
+        match &self.action {
+            Action::Call {
+                tool: "exec",
+                arguments,
+            } => arguments["command"].as_str(),
+            _ => None,
         }
     }
 

@@ -6,6 +6,7 @@ use super::clause::words;
 use super::request::Request;
 use super::rules;
 use super::suggestions::{Workers, three};
+use super::verbatim::span;
 use messages::{GREETINGS, MESSAGES, SETUP, STATEMENTS, lists};
 
 /// What the user says, apart from tasks.
@@ -56,14 +57,15 @@ pub(super) fn answer(request: &Request<'_>, workers: Workers<'_>) -> Option<Stri
         },
         Topic::Time => time(request, workers),
         Topic::Folder => match request.folder() {
-            Some(folder) => format!("The working folder is {folder}."),
+            Some(folder) => format!("The working folder is {}.", span(folder)),
             None => "I do not know: this request does not tell the working folder.".to_owned(),
         },
         Topic::Undo => "I cannot do that myself, but you can: `/undo` in the chat, or `lango undo`, restores what the last \
                         turn's file tools changed. What commands changed is not undone. Deleted files are also in \
                         the trash: `lango trash` lists them."
             .to_owned(),
-        Topic::Setup => "Connect a real model with `lango setup`: with a key of Anthropic, OpenAI or Gemini, or with \
+        Topic::Setup => "I cannot do that from here. Leave the chat with Ctrl-D and run `lango setup` in the shell. Or set \
+                         `ANTHROPIC_API_KEY`, `OPENAI_API_KEY` or `GEMINI_API_KEY` before you start lango, or start \
                          Ollama on this machine. Until then I answer: fixed rules, not an AI model."
             .to_owned(),
     })
@@ -84,7 +86,7 @@ fn topic(said: &str, message: &str) -> Option<Topic> {
     if let Some((_, topic)) = exact {
         return Some(*topic);
     }
-    if rules::find_any(message).is_some() {
+    if rules::is_task(message) {
         return None;
     }
     if SETUP.split('|').any(|phrase| said.contains(phrase)) {
@@ -132,7 +134,10 @@ fn statement(said: &str, request: &Request<'_>, workers: Workers<'_>) -> String 
     let start = text.len() - said_length(said, text);
     let phrase = format!("remember that {}", &text[start..]);
     if workers.have("memory_save") {
-        format!("I keep nothing unless you ask for it. To keep this, say: {phrase}")
+        format!(
+            "I keep nothing unless you ask for it. To keep this, say: {}",
+            span(&phrase)
+        )
     } else {
         introduction(request, workers)
     }

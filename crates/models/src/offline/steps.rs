@@ -2,6 +2,7 @@
 
 use super::request::CallResult;
 use super::rules::{Action, Task};
+use super::verbatim::span;
 use super::{answer, plan};
 use serde_json::{Value, json};
 
@@ -70,7 +71,8 @@ fn append<'r, 'a: 'r>(
             None => {
                 return Step::Done {
                     answer: format!(
-                        "I did not change {path}: it is too long to add a line with these rules."
+                        "I did not change {}: it is too long to add a line with these rules.",
+                        span(path)
                     ),
                     failed: true,
                 };
@@ -121,7 +123,7 @@ fn create<'r, 'a: 'r>(path: &str, results: &mut impl Iterator<Item = &'r CallRes
         return done(found);
     }
     Step::Done {
-        answer: format!("{path} already exists, so I did not change it."),
+        answer: format!("{} already exists, so I did not change it.", span(path)),
         failed: true,
     }
 }

@@ -1,10 +1,11 @@
 //! Phrases that work in this request, and the refusal that ends with three of them.
 
-use super::clause::words;
+use super::clause::{Clause, words};
 use super::extract::{address, is_file};
 use super::request::Request;
 use super::routing::Table;
 use super::rules;
+use super::verbatim::{quoted, span};
 
 /// Who would do what a phrase asks for.
 #[derive(Clone, Copy)]
@@ -102,6 +103,9 @@ const fn suggestion(
     }
 }
 
+/// How a refusal starts if no rule matches. An agent with a real model could perhaps do it.
+pub(super) const NOT_UNDERSTOOD: &str = "The demo does not understand this";
+
 /// Phrases that need no worker.
 const ALWAYS: [&str; 3] = ["what can you do?", "who are you?", "what day is it?"];
 
@@ -110,7 +114,8 @@ pub(super) fn examples() -> [&'static str; 3] {
     [0, 1, 2].map(|index| SUGGESTIONS[index].phrase)
 }
 
-/// Returns three phrases that work now: up to two that fit the message, then the usual ones.
+/// Returns three phrases that work now: those about the files that the message names, or up to two that fit it, then
+/// the usual ones.
 pub(super) fn three(message: &str, workers: Workers<'_>) -> [String; 3] {
     let topics = topics(message);
     let fits = |suggestion: &&Suggestion| {
@@ -121,14 +126,26 @@ pub(super) fn three(message: &str, workers: Workers<'_>) -> [String; 3] {
         SUGGESTIONS
             .iter()
             .filter(|suggestion| workers.have(suggestion.tool))
+            // A file that the message names is not to be overwritten.
+            .filter(|suggestion| suggestion.tool != "fs_write" || !message.contains("todo.md"))
     };
-    let about_files = file_phrases(message, &topics, workers).into_iter();
-    let fitting = available().filter(fits);
-    let fitting = about_files.chain(fitting.map(|suggestion| suggestion.phrase.to_owned()));
+    let clause = Clause::read(message);
+    let command = rules::command_of(&clause).filter(|_| workers.have("exec"));
+    let command = command.map(|command| format!("run `{command}`"));
+    let about_files = file_phrases(message, &topics, workers);
+    let spaced = rules::spaced_path(&clause).filter(|_| workers.have("fs_read"));
+    let spaced = spaced.map(|path| format!("read \"{path}\""));
+    let about_files = command.into_iter().chain(spaced).chain(about_files);
+    let mut fitting: Vec<String> = about_files.take(3).collect();
+    let general = available()
+        .filter(fits)
+        .map(|suggestion| suggestion.phrase.to_owned());
+    let missing = 2_usize.saturating_sub(fitting.len());
+    fitting.extend(general.take(missing));
     let usual = available().map(|suggestion| suggestion.phrase);
     let usual = usual.chain(ALWAYS).map(str::to_owned);
     let mut chosen: Vec<String> = Vec::new();
-    for phrase in fitting.take(2).chain(usual) {
+    for phrase in fitting.into_iter().chain(usual) {
         if !chosen.contains(&phrase) {
             chosen.push(phrase);
         }
@@ -162,22 +179,29 @@ fn file_phrases(message: &str, topics: &[String], workers: Workers<'_>) -> Vec<S
         return Vec::new();
     };
     let is_about = |verbs: &[&str]| topics.iter().any(|topic| verbs.contains(&topic.as_str()));
-    if is_about(CREATES) {
-        let phrase = format!("write {file} with the text \"buy milk\"");
-        let is_possible = workers.have("fs_write");
-        return is_possible.then_some(phrase).into_iter().collect();
-    }
+    let read = ("fs_read", format!("read {file}"));
     let mut phrases = Vec::new();
     if let Some(target) = files.next() {
         let programs = [("mv", MOVES), ("cp", COPIES)];
         let program = programs.iter().find(|(_, verbs)| is_about(verbs));
         phrases.extend(program.map(|(name, _)| ("exec", format!("run `{name} {file} {target}`"))));
     }
-    phrases.push(("fs_read", format!("read {file}")));
-    if is_about(EDITS) && [".md", ".txt"].iter().any(|end| file.ends_with(end)) {
-        phrases.push(("fs_edit", format!("add a line \"call Ada\" to {file}")));
+    if phrases.is_empty() && (is_about(CREATES) || is_about(EDITS)) {
+        let change = format!("change \"old words\" to \"new words\" in {file}");
+        phrases.push(("fs_edit", change));
+        if [".md", ".txt"].iter().any(|end| file.ends_with(end)) {
+            phrases.push(("fs_edit", format!("add a line \"call Ada\" to {file}")));
+        }
+        phrases.push(read);
+    } else if phrases.is_empty() && !file.contains('/') {
+        // The file may be in any folder.
+        phrases.push(("fs_search", format!("find {file}")));
+        phrases.push(read);
+    } else {
+        phrases.push(read);
+        phrases.push(("fs_search", format!("search for TODO in {file}")));
+        phrases.truncate(2);
     }
-    phrases.push(("fs_search", format!("search for TODO in {file}")));
     let possible = phrases.into_iter().filter(|(tool, _)| workers.have(tool));
     possible.map(|(_, phrase)| phrase).collect()
 }
@@ -204,11 +228,25 @@ fn is_in_workspace(word: &str) -> bool {
 
 /// Says that a request cannot be done and why, then what works: six lines at most.
 pub(super) fn refusal(problem: &str, message: &str, workers: Workers<'_>) -> String {
-    let [first, second, third] = three(message, workers);
+    let [first, second, third] = three(message, workers).map(shown);
+    let hint = if workers.have("exec") && rules::names_no_command(&Clause::read(message)) {
+        " To run a command, say: run `COMMAND`."
+    } else {
+        ""
+    };
     format!(
-        "{problem} I am lango's demo: fixed rules, not an AI model. These work now:\n- {first}\n- {second}\n- {third}\n\n\
+        "{problem}{hint} I am lango's demo: fixed rules, not an AI model. These work now:\n- {first}\n- {second}\n- {third}\n\n\
          For anything else, connect a real model with `lango setup`."
     )
+}
+
+/// Returns a phrase as Markdown. One with backticks is Markdown already.
+fn shown(phrase: String) -> String {
+    if phrase.contains('`') {
+        phrase
+    } else {
+        span(&phrase)
+    }
 }
 
 /// Quotes the beginning of a request on one line.
@@ -216,8 +254,8 @@ pub(super) fn excerpt(text: &str) -> String {
     const MAX_CHARACTERS: usize = 80;
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     match line.char_indices().nth(MAX_CHARACTERS) {
-        Some((end, _)) => format!("\"{}…\"", &line[..end]),
-        None => format!("\"{line}\""),
+        Some((end, _)) => quoted(&format!("{}…", &line[..end])),
+        None => quoted(&line),
     }
 }
 

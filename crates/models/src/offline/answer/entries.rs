@@ -1,6 +1,7 @@
 //! Turns lists of memories, passages and facts into text for the user.
 
 use super::sentence;
+use crate::offline::verbatim::{self, block, quoted};
 use serde::Deserialize;
 
 /// One memory, as the memory tools write it: a JSON object on a line.
@@ -27,13 +28,14 @@ pub(super) fn memories(text: &str) -> Option<String> {
     };
     match entries.as_slice() {
         [] => None,
-        [only] => Some(line(only)),
+        [only] => Some(block(&line(only), "text")),
         many => {
             let lines: Vec<String> = many
                 .iter()
                 .map(|entry| format!("- {}", line(entry)))
                 .collect();
-            Some(lines.join("\n"))
+            let texts = many.iter().map(|entry| entry.text.as_str());
+            Some(verbatim::lines(&lines, texts))
         }
     }
 }
@@ -41,10 +43,22 @@ pub(super) fn memories(text: &str) -> Option<String> {
 /// Formats passages: `1. [untrusted: SOURCE] TITLE (at 3)` becomes `1. TITLE (from SOURCE)`.
 pub(super) fn passages(text: &str, query: &str) -> String {
     if text.starts_with("[no ") {
-        return format!("I found nothing about \"{query}\".");
+        return format!("I found nothing about {}.", quoted(query));
     }
     let lines: Vec<String> = text.lines().filter_map(passage_line).collect();
-    lines.join("\n")
+    verbatim::lines(&lines, lines.iter().map(|line| without_mark(line)))
+}
+
+/// Removes the indentation of a passage, or the number or bullet of a heading or fact.
+fn without_mark(line: &str) -> &str {
+    let after_bullet = || line.strip_prefix("- ");
+    let after_number = || {
+        let (number, rest) = line.split_once(". ")?;
+        number.chars().all(|c| c.is_ascii_digit()).then_some(rest)
+    };
+    let after_indentation = || line.strip_prefix("  ");
+    let rest = after_bullet().or_else(after_number);
+    rest.or_else(after_indentation).unwrap_or(line)
 }
 
 fn passage_line(line: &str) -> Option<String> {
@@ -81,7 +95,7 @@ pub(super) fn facts(text: &str) -> String {
             None => Some(fact_line(line).unwrap_or_else(|| line.to_owned())),
         })
         .collect();
-    lines.join("\n")
+    block(&lines.join("\n"), "text")
 }
 
 fn remark(line: &str) -> Option<&str> {
@@ -114,12 +128,12 @@ mod tests {
 
     #[test]
     fn memories_are_shown_as_text() {
-        let one = r#"{"id":"m_1","date":"2026-11-18","by":"note of chronicler","trust":"trusted","text":"a \u003cb"}"#;
-        assert_eq!(memories(one).unwrap(), "a <b (2026-11-18)");
+        let one = r#"{"id":"m_1","date":"2026-11-18","by":"note of chronicler","trust":"trusted","text":"a \u003c b"}"#;
+        assert_eq!(memories(one).unwrap(), "a < b (2026-11-18)");
         let other = one.replace("\"trusted\"", "\"untrusted\"");
         assert_eq!(
             memories(&format!("{one}\n{other}")).unwrap(),
-            "- a <b (2026-11-18)\n- a <b (2026-11-18, not verified, from the note of chronicler)"
+            "- a < b (2026-11-18)\n- a < b (2026-11-18, not verified, from the note of chronicler)"
         );
         assert_eq!(memories("nothing"), None);
     }

@@ -24,7 +24,12 @@ pub(super) fn make_folder(clause: &Clause<'_>) -> Option<Task> {
 }
 
 pub(super) fn delete(clause: &Clause<'_>) -> Option<Task> {
-    let path = certain_path(clause.after(&["delete", "remove", "trash", "rm", "erase"])?)?;
+    let rest = clause.after(&["delete", "remove", "trash", "rm", "erase"])?;
+    // In `delete a b.txt`, the name could be `a b.txt`.
+    if strip_any(rest, &["a", "an", "one", "new", "text", "empty"]).is_some() {
+        return None;
+    }
+    let path = certain_path(rest)?;
     let is_one_entry = !path.chars().all(|c| "./~".contains(c));
     is_one_entry
         .then(|| Task::call("fs_delete", json!({ "path": path })))

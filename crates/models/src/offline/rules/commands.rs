@@ -2,18 +2,21 @@
 
 use super::Task;
 use crate::offline::clause::{Clause, strip_any};
-use crate::offline::extract::{certain_path, leading_quote};
+use crate::offline::extract::{certain_path, leading_quote, split_last};
 use serde_json::json;
 
-/// Programs that may be named without backticks. None of them deletes or moves files by itself: such a command must be
-/// quoted, so that nothing is read as a command by mistake.
+/// Programs with which a line of the shell often starts, and that are no request in English.
 const PROGRAMS: &[&str] = &[
     "awk",
     "basename",
+    "bash",
     "cal",
     "cargo",
     "cat",
+    "cd",
+    "chmod",
     "cmake",
+    "cp",
     "curl",
     "cut",
     "date",
@@ -24,22 +27,21 @@ const PROGRAMS: &[&str] = &[
     "du",
     "echo",
     "env",
-    "file",
+    "false",
     "free",
     "gcc",
     "git",
     "go",
     "grep",
-    "head",
     "hostname",
     "id",
     "java",
     "jq",
-    "just",
+    "kill",
     "ls",
     "lscpu",
-    "make",
-    "man",
+    "mkdir",
+    "mv",
     "mvn",
     "node",
     "nproc",
@@ -53,15 +55,20 @@ const PROGRAMS: &[&str] = &[
     "python",
     "python3",
     "rg",
+    "rm",
     "ruby",
     "rustc",
     "sed",
     "seq",
+    "sh",
     "sha256sum",
+    "sleep",
     "sort",
     "stat",
     "tail",
+    "touch",
     "tree",
+    "true",
     "tsc",
     "uname",
     "uniq",
@@ -78,19 +85,130 @@ const GIT: &[&str] = &[
     "status", "log", "diff", "branch", "show", "remote", "tag", "blame",
 ];
 
+/// Words after "run" and "execute" that start no command: `run the tests`, `run it again`, `run away`.
+const ENGLISH: &[&str] = &[
+    "a",
+    "again",
+    "all",
+    "an",
+    "and",
+    "another",
+    "any",
+    "anything",
+    "around",
+    "as",
+    "at",
+    "away",
+    "both",
+    "by",
+    "code",
+    "each",
+    "every",
+    "everything",
+    "fast",
+    "faster",
+    "from",
+    "her",
+    "him",
+    "his",
+    "in",
+    "integration",
+    "into",
+    "it",
+    "its",
+    "late",
+    "like",
+    "me",
+    "my",
+    "of",
+    "off",
+    "on",
+    "one",
+    "or",
+    "our",
+    "out",
+    "over",
+    "some",
+    "something",
+    "tests",
+    "that",
+    "the",
+    "their",
+    "them",
+    "these",
+    "they",
+    "this",
+    "those",
+    "through",
+    "to",
+    "unit",
+    "us",
+    "what",
+    "whatever",
+    "with",
+    "your",
+];
+
+/// Programs whose names are English verbs, so that `make a plan` is no command.
+const VERBS: &[&str] = &[
+    "cut", "file", "find", "go", "just", "kill", "make", "open", "sort", "split", "test", "time",
+    "touch", "watch",
+];
+
+/// Words that start a command only if a semicolon follows.
+const KEYWORDS: &[&str] = &["for", "while", "until", "if"];
+
+const RUN: &[&str] = &["run", "execute", "$"];
+
+/// What follows a command and asks for nothing else.
+const COMMAND_ENDINGS: &[&str] = &[
+    "please",
+    "for me",
+    "now",
+    "and show me the output",
+    "and tell me what it says",
+];
+
 pub(super) fn run(clause: &Clause<'_>) -> Option<Task> {
-    let command = match clause.after(&["run", "execute", "$"]) {
-        Some(rest) => command_in(rest)?,
+    let (command, is_open) = match clause.after(RUN) {
+        Some(rest) => match leading_quote(without_label(rest)) {
+            Some((command, after)) => (quoted_command(command, after)?, false),
+            None => {
+                let (command, after) = open_command(clause)?;
+                (Some(command).filter(|_| after.is_empty())?, true)
+            }
+        },
         None => {
             let subcommand = clause.after(&["git"])?.split_whitespace().next()?;
-            Some(clause.text).filter(|_| GIT.contains(&subcommand))?
+            let command = Some(clause.text).filter(|_| GIT.contains(&subcommand));
+            (command?, false)
         }
     };
-    Task::call("exec", json!({ "command": command }))
+    let mut task = Task::call("exec", json!({ "command": command }))?;
+    task.is_open = is_open;
+    Some(task)
 }
 
-/// Reads the command: everything in backticks, or a known program with its arguments.
-fn command_in(rest: &str) -> Option<&str> {
+/// Returns the command that a request names in any way, if it fits between backticks.
+pub(in crate::offline) fn command_of<'a>(clause: &Clause<'a>) -> Option<&'a str> {
+    const MAX_BYTES: usize = 80;
+    let (command, _) = open_command(clause)?;
+    (command.len() <= MAX_BYTES && !command.contains('`')).then_some(command)
+}
+
+/// Returns whether a request to run something names no command: `run the tests`.
+pub(in crate::offline) fn names_no_command(clause: &Clause<'_>) -> bool {
+    let is_unquoted = |rest| leading_quote(without_label(rest)).is_none();
+    clause.after(RUN).is_some_and(is_unquoted) && open_command(clause).is_none()
+}
+
+/// Returns whether a text starts with the name of a program, so that it may continue a line of the shell.
+pub(in crate::offline) fn starts_with_program(text: &str) -> bool {
+    let first = text.split_whitespace().next().unwrap_or_default();
+    PROGRAMS.contains(&first) || first.starts_with("./")
+}
+
+fn without_label(rest: &str) -> &str {
     let labels = [
         "the shell command",
         "the command",
@@ -98,34 +216,80 @@ fn command_in(rest: &str) -> Option<&str> {
         "this command",
         "command",
     ];
-    let rest = strip_any(rest, &labels).unwrap_or(rest);
-    if let Some((command, after)) = leading_quote(rest) {
-        let endings = [
-            "please",
-            "for me",
-            "now",
-            "and show me the output",
-            "and tell me what it says",
-        ];
-        let after = after.trim();
-        let is_end = after.is_empty() || strip_any(after, &endings).is_some_and(str::is_empty);
-        return (is_end && !command.trim().is_empty()).then_some(command);
-    }
-    let program = rest.split_whitespace().next()?;
-    let is_script = program.starts_with("./") && program.len() > 2;
-    let is_known = PROGRAMS.contains(&program) && reads_like_arguments(program, rest);
-    ((is_script || is_known) && !rest.contains('\n')).then_some(rest)
+    // `command -v ls` is a command itself.
+    let shorter = strip_any(rest, &labels).filter(|rest| !rest.starts_with('-'));
+    shorter.unwrap_or(rest)
 }
 
-/// Whether the words after a program's name are arguments and not a sentence, as in "run make a plan".
-fn reads_like_arguments(program: &str, command: &str) -> bool {
-    const SENTENCE: [&str; 14] = [
-        "a", "an", "the", "my", "your", "our", "me", "please", "then", "for", "that", "this", "it",
-        "them",
+fn quoted_command<'t>(command: &'t str, after: &str) -> Option<&'t str> {
+    let after = after.trim();
+    let is_end = after.is_empty() || strip_any(after, COMMAND_ENDINGS).is_some_and(str::is_empty);
+    (is_end && !command.trim().is_empty()).then_some(command)
+}
+
+/// Reads a command without quotation marks, as it was typed, and a request for something else after it. `None` if it is
+/// English.
+fn open_command<'a>(clause: &Clause<'a>) -> Option<(&'a str, &'a str)> {
+    let rest = without_label(strip_any(clause.with_end, RUN)?).trim();
+    let (command, after) = split_request(rest);
+    let command = without_end(command, clause.is_question);
+    let mut words = command.split_whitespace();
+    let first = words.next()?.to_ascii_lowercase();
+    let second = words.next().unwrap_or_default();
+    let is_sentence = VERBS.contains(&first.as_str()) && ENGLISH.contains(&second);
+    let names_nothing = first.starts_with(['-', '"', '\'', '`', '?', '!', '#']);
+    let is_phrase = KEYWORDS.contains(&first.as_str()) && !command.contains(';');
+    let is_english = ENGLISH.contains(&first.as_str()) || is_sentence || is_phrase || names_nothing;
+    (!is_english && !command.contains('\n')).then_some((command, after))
+}
+
+/// Splits off a request that follows a command: `ls and tell me what it says`.
+fn split_request(text: &str) -> (&str, &str) {
+    const JOINTS: &[&str] = &[" and then ", ", then ", ", and ", " and ", " then ", ", "];
+    const REQUESTS: &[&str] = &[
+        "tell",
+        "show",
+        "explain",
+        "summarize",
+        "summarise",
+        "give me",
+        "describe",
+        "fix",
+        "report",
+        "let me",
+        "send",
+        "analyze",
+        "analyse",
+        "translate",
+        "save the output",
+        "write the output",
     ];
-    let is_free = matches!(program, "echo" | "git");
-    let mut words = command.split_whitespace().skip(1);
-    is_free || !words.any(|word| SENTENCE.contains(&word))
+    let is_request = |rest| strip_any(rest, REQUESTS).map(|_| rest);
+    match split_last(text, JOINTS, is_request) {
+        Some((command, "show me the output" | "tell me what it says")) => (command, ""),
+        Some(split) => split,
+        None => (text, ""),
+    }
+}
+
+/// Removes courtesy and a full stop that are not part of a command.
+fn without_end(command: &str, is_question: bool) -> &str {
+    let command = command.trim();
+    let asked = command.trim_end_matches(['.', '!', '?']);
+    let endings = [", please", " please", ", thanks", ", thank you", " for me"];
+    let lower = asked.to_ascii_lowercase();
+    if let Some(ending) = endings.iter().find(|ending| lower.ends_with(**ending)) {
+        return &asked[..asked.len() - ending.len()];
+    }
+    let is_word = !command.contains(char::is_whitespace);
+    let shorter = match command.strip_suffix('.') {
+        Some(shorter) => Some(shorter),
+        None if is_word => command.strip_suffix(['?', '!']),
+        None if is_question => command.strip_suffix('?'),
+        None => None,
+    };
+    let shorter = shorter.filter(|shorter| shorter.ends_with(char::is_alphanumeric));
+    shorter.unwrap_or(command)
 }
 
 /// A file is hashed by a command; `crypto_hash` hashes text.
@@ -152,7 +316,9 @@ pub(super) fn hashed<'a>(clause: &Clause<'a>) -> Option<&'a str> {
         "checksum of",
         "sha256 of",
         "checksum",
+        "sh",
         "sha256sum",
+        "sleep",
         "sha256",
         "hash",
     ])

@@ -259,6 +259,29 @@ pub(super) fn read(clause: &Clause<'_>) -> Option<Task> {
     is_file.then(|| Task::call("fs_read", arguments)).flatten()
 }
 
+/// Returns the path of a request to read a file whose name seems to contain spaces, without quotation marks: `read a b.txt`.
+pub(in crate::offline) fn spaced_path<'a>(clause: &Clause<'a>) -> Option<&'a str> {
+    const MAX_BYTES: usize = 60;
+    let rest = clause.after(&[
+        "read", "open", "show me", "show", "cat", "print", "display", "view",
+    ])?;
+    let words: Vec<&str> = rest.split_whitespace().collect();
+    let [first, .., last] = words.as_slice() else {
+        return None;
+    };
+    let is_word = |word: &&str| {
+        let is_joint = ["and", "then", "of", "from"].contains(word);
+        !is_joint
+            && word
+                .chars()
+                .all(|c| c.is_alphanumeric() || "._-/".contains(c))
+    };
+    let is_article = ["the", "my", "our", "this", "that", "me", "file"].contains(first);
+    let is_name = is_path(last) && !is_article && words.iter().all(is_word);
+    let has_one_path = words.iter().filter(|word| is_path(word)).count() == 1;
+    (is_name && has_one_path && rest.len() <= MAX_BYTES).then_some(rest)
+}
+
 /// Whether the words after a path only say to read it: `what does a.md say`, `open a.html and tell me the title`.
 fn is_read_ending(after: &str, is_question: bool) -> bool {
     let after = after.trim_start_matches([' ', ',']);

@@ -53,8 +53,10 @@ const STOP_WORDS: &[&str] = &[
     "favorite",
 ];
 
-/// A query that finds most sentences, for a question without a topic.
-const ANYTHING: &str = "i my me is are the a to of and on in";
+/// A query for a question without a topic. Words of a query match the beginnings of words, so it finds everything that
+/// contains a word in these letters.
+pub(in crate::offline) const ANYTHING: &str =
+    "a b c d e f g h i j k l m n o p q r s t u v w x y z 0 1 2 3 4 5 6 7 8 9";
 
 pub(super) fn save(clause: &Clause<'_>) -> Option<Task> {
     let text = clause.after(&[
@@ -116,6 +118,19 @@ pub(super) fn forget(clause: &Clause<'_>) -> Option<Task> {
 
 pub(super) fn recall(clause: &Clause<'_>) -> Option<Task> {
     const ANY: &[&str] = &[
+        "recall",
+        "recall all",
+        "recall all memories",
+        "recall everything",
+        "recall everything you know",
+        "recall everything you remember",
+        "list everything you remember",
+        "list what you remember",
+        "show everything you remember",
+        "show me everything you remember",
+        "tell me everything you remember",
+        "what have you saved",
+        "what have i told you",
         "what do you remember",
         "what do you know about me",
         "what do you remember about me",
@@ -137,7 +152,7 @@ pub(super) fn recall(clause: &Clause<'_>) -> Option<Task> {
         "what did i tell you to remember",
     ];
     if clause.is(ANY) {
-        return Task::call("memory_recall", json!({ "query": ANYTHING }));
+        return Task::call("memory_recall", json!({ "query": ANYTHING, "limit": 50 }));
     }
     if clause.is(&[
         "who am i",
@@ -178,6 +193,35 @@ pub(super) fn recall(clause: &Clause<'_>) -> Option<Task> {
         query
     };
     Task::call("memory_recall", json!({ "query": query }))
+}
+
+/// A short question about anything, such as `when is the release?`. It takes only what no other rule does.
+pub(super) fn question(clause: &Clause<'_>) -> Option<Task> {
+    const MAX_WORDS: usize = 8;
+    let rest = clause.after(&[
+        "when is",
+        "when's",
+        "when was",
+        "when are",
+        "when do",
+        "when does",
+        "when will",
+        "where is",
+        "where's",
+        "where was",
+        "where are",
+        "where do",
+        "where does",
+        "who is",
+        "who's",
+        "who was",
+        "who are",
+    ])?;
+    let query = topic(rest);
+    let is_short = clause.words().count() <= MAX_WORDS && !clause.text.contains('\n');
+    (is_short && !query.is_empty())
+        .then(|| Task::call("memory_recall", json!({ "query": query })))
+        .flatten()
 }
 
 /// Returns the words of a text that say what it is about.

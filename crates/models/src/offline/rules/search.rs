@@ -86,6 +86,44 @@ fn name_glob(name: &str) -> String {
     }
 }
 
+/// Searches for marks in code: `find all TODOs`, `list all TODO comments in src`.
+pub(super) fn find_marks(clause: &Clause<'_>) -> Option<Task> {
+    const VERBS: &[&str] = &[
+        "find me",
+        "find",
+        "list",
+        "show me",
+        "show",
+        "search for",
+        "look for",
+        "where are",
+        "what are",
+        "are there any",
+        "are there",
+        "which",
+    ];
+    let rest = clause.after(VERBS)?;
+    let (rest, folder) = match split_last(rest, &[" in ", " inside ", " under "], scope) {
+        Some((rest, folder)) => (rest, folder),
+        None => (rest, None),
+    };
+    let rest = strip_any(
+        rest,
+        &["all the", "all my", "all", "every", "any", "the", "my"],
+    )
+    .unwrap_or(rest);
+    let kinds = ["comments", "comment", "marks", "items", "notes"];
+    let word = without_ending(rest, &kinds);
+    let mark = match word.to_ascii_lowercase().as_str() {
+        "todo" | "todos" | "todo's" => "TODO",
+        "fixme" | "fixmes" | "fixme's" => "FIXME",
+        _ => return None,
+    };
+    // A folder or a file could have this name.
+    let is_name = word == "todo" && rest == word && clause.starts(&["list", "show", "which"]);
+    (!is_name).then(|| search_task(mark, folder)).flatten()
+}
+
 fn extension_of(kind: &str) -> Option<String> {
     let lower = kind.trim().to_ascii_lowercase();
     let extension = match lower.as_str() {

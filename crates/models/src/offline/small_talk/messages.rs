@@ -94,6 +94,12 @@ pub(super) const MESSAGES: &[(&str, Topic)] = &[
          revert the change|revert the last change|revert your change|revert the file",
         Topic::Undo,
     ),
+    (
+        "setup|set up|lango setup|run setup|run lango setup|execute lango setup|start setup|\
+         start lango setup|open setup|settings|login|log in|sign in|models|list models|list the models|\
+         show models|model|connect|configure|configure lango|set up lango|setup lango",
+        Topic::Setup,
+    ),
 ];
 
 /// Greetings.
@@ -107,7 +113,12 @@ pub(super) const STATEMENTS: &str = "my name is|i am|i'm|i like|i love|i prefer|
 /// Words that show that the user wants a real model.
 pub(super) const SETUP: &str = "api key|real model|real ai|another model|connect a model|use claude|use gpt|use openai|\
     use gemini|use anthropic|use ollama|ollama|change the model|change model|switch model|\
-    switch the model|lango setup|set up a model|connect a real";
+    switch the model|lango setup|set up a model|connect a real|connect to a model|connect model|\
+    connect my model|connect the model|connect an ai|connect openai|connect anthropic|connect gemini|\
+    connect claude|connect gpt|connect chatgpt|connect to openai|connect to anthropic|\
+    connect to gemini|connect to claude|connect to chatgpt|set up openai|set up anthropic|\
+    set up gemini|setup openai|setup anthropic|setup gemini|openai key|anthropic key|gemini key|\
+    add a model|add my key|use chatgpt|use a real|configure a model";
 
 /// Returns whether a list has this message.
 pub(super) fn lists(messages: &str, message: &str) -> bool {

@@ -48,6 +48,10 @@ const PHRASES: &[(&str, &[&str])] = &[
     ("read page.html", &["operator fs_read page.html"]),
     ("read src", &["operator fs_read src"]),
     ("read src/", &["operator fs_list src/"]),
+    ("read @notes.md", &["operator fs_read notes.md"]),
+    ("what is in @notes.md?", &["operator fs_read notes.md"]),
+    ("list @src/", &["operator fs_list src/"]),
+    ("read @\"a b.md\"", &["operator fs_read a b.md"]),
     // Sizes and dates
     ("how big is notes.md?", &["operator fs_stat notes.md"]),
     (
@@ -80,6 +84,13 @@ const PHRASES: &[(&str, &[&str])] = &[
         "look for the word bread in notes.md",
         &["operator fs_search notes.md | bread"],
     ),
+    ("find TODO", &["operator fs_search TODO"]),
+    ("find all TODOs", &["operator fs_search TODO"]),
+    ("list all TODO comments", &["operator fs_search TODO"]),
+    ("show me all todos", &["operator fs_search TODO"]),
+    ("list all todos in src", &["operator fs_search src | TODO"]),
+    ("list todo", &["operator fs_list todo"]),
+    ("find util.py", &["operator fs_search util.py"]),
     ("find TODO in src", &["operator fs_search src | TODO"]),
     ("where is main defined?", &["operator fs_search main"]),
     // Write
@@ -118,6 +129,10 @@ const PHRASES: &[(&str, &[&str])] = &[
     ),
     ("mkdir `x y`", &["operator fs_mkdir x y"]),
     // Edit
+    (
+        "replace \"old words\" with \"new words\" in @notes.md",
+        &["operator fs_edit new words | old words | notes.md"],
+    ),
     (
         "change \"old\" to \"new\" in notes.md",
         &["operator fs_edit new | old | notes.md"],
@@ -175,6 +190,47 @@ const PHRASES: &[(&str, &[&str])] = &[
     ),
     ("run \"ls | wc -l\"", &["operator exec ls | wc -l"]),
     (
+        "run mv notes.md todo.md",
+        &["operator exec mv notes.md todo.md"],
+    ),
+    ("please run go test ./...", &["operator exec go test ./..."]),
+    ("run ls.", &["operator exec ls"]),
+    (
+        "run git add . && git commit",
+        &["operator exec git add . && git commit"],
+    ),
+    ("run cat vault.txt. ", &["operator exec cat vault.txt"]),
+    ("can you run sh slow.sh?", &["operator exec sh slow.sh"]),
+    ("run echo hello; date", &["operator exec echo hello; date"]),
+    ("run mkdir x; ls", &["operator exec mkdir x; ls"]),
+    ("run sleep 3 & ls", &["operator exec sleep 3 & ls"]),
+    ("run sleep 3", &["operator exec sleep 3"]),
+    ("run false", &["operator exec false"]),
+    ("run time ls", &["operator exec time ls"]),
+    ("run command -v ls", &["operator exec command -v ls"]),
+    ("run ls src please", &["operator exec ls src"]),
+    ("run ls and show me the output", &["operator exec ls"]),
+    (
+        "run echo milk and bread",
+        &["operator exec echo milk and bread"],
+    ),
+    (
+        "run curl https://api.example/a.html",
+        &["operator exec curl https://api.example/a.html"],
+    ),
+    (
+        "run vault and librarian",
+        &["operator exec vault and librarian"],
+    ),
+    (
+        "run date, and ls src",
+        &["operator exec date", "operator fs_list src"],
+    ),
+    (
+        "run `a` and list src",
+        &["operator exec a", "operator fs_list src"],
+    ),
+    (
         "hash notes/a.md",
         &["operator exec [\"sha256sum\",\"--\",\"notes/a.md\"]"],
     ),
@@ -202,6 +258,24 @@ const PHRASES: &[(&str, &[&str])] = &[
         &["chronicler memory_recall name"],
     ),
     ("who am I?", &["chronicler memory_recall name"]),
+    (
+        "when is the release?",
+        &["chronicler memory_recall release"],
+    ),
+    ("Where is the key?", &["chronicler memory_recall key"]),
+    ("who is Ada?", &["chronicler memory_recall Ada"]),
+    (
+        "recall everything",
+        &[
+            "chronicler memory_recall 50 | a b c d e f g h i j k l m n o p q r s t u v w x y z 0 1 2 3 4 5 6 7 8 9",
+        ],
+    ),
+    (
+        "what do you remember?",
+        &[
+            "chronicler memory_recall 50 | a b c d e f g h i j k l m n o p q r s t u v w x y z 0 1 2 3 4 5 6 7 8 9",
+        ],
+    ),
     ("forget my editor", &["chronicler memory_forget editor"]),
     (
         "list your observations",
@@ -361,6 +435,15 @@ fn small_talk_is_answered_with_one_model_call_and_no_agent() {
         ("how are you?", "set of rules"),
         ("how do I use a real model?", "lango setup"),
         ("where do I put my API key?", "lango setup"),
+        (
+            "lango setup",
+            "Leave the chat with Ctrl-D and run `lango setup`",
+        ),
+        ("setup", "Leave the chat with Ctrl-D"),
+        ("/setup", "Leave the chat with Ctrl-D"),
+        ("run lango setup", "Leave the chat with Ctrl-D"),
+        ("connect openai", "`OPENAI_API_KEY`"),
+        ("how do I connect a model?", "start Ollama"),
         ("My name is Ada.", "say: remember that My name is Ada"),
     ] {
         let turn = ask(text);

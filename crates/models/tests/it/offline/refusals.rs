@@ -27,6 +27,15 @@ const REFUSED: &[&str] = &[
     "write a poem to poem.txt",
     "compare a.md, e.g. with /etc/passwd.txt",
     "translate .env",
+    "fix the division by zero in util.py",
+    "write better notes.md",
+    "write a better todo.md",
+    "summarize __init__.py",
+    "update src/__init__.py",
+    "run the tests",
+    "run ls and tell me what is odd",
+    "open my big plan.md",
+    "summarize a.md and b.md",
 ];
 
 /// Returns the phrases that a refusal suggests, after checking its form.
@@ -38,7 +47,13 @@ fn suggestions(turn: &FinishedTurn) -> Vec<String> {
     let phrases: Vec<String> = lines
         .iter()
         .filter_map(|line| line.strip_prefix("- "))
-        .map(str::to_owned)
+        .map(|phrase| {
+            // A phrase that Markdown would change is code.
+            let code = phrase
+                .strip_prefix('`')
+                .and_then(|code| code.strip_suffix('`'));
+            code.unwrap_or(phrase).to_owned()
+        })
         .collect();
     assert_eq!(phrases.len(), 3, "{turn:#?}");
     phrases
@@ -68,6 +83,8 @@ fn every_refusal_ends_with_three_phrases_that_work() {
                     "{phrase}, suggested for {text}: {again:#?}"
                 );
                 assert!(again.rejections.is_empty(), "{phrase}: {again:#?}");
+                let names_target = phrase.starts_with("write ") && text.contains(".md");
+                assert!(!names_target || !text.contains("todo.md"), "{phrase}");
                 assert_eq!(phrases.iter().filter(|other| *other == phrase).count(), 1);
             }
         }
@@ -91,6 +108,25 @@ fn suggestions_fit_the_message() {
 }
 
 #[test]
+fn a_command_that_is_part_of_an_unclear_message_is_suggested_in_backticks() {
+    for (text, phrase) in [
+        ("run ls -a and tell me what is odd", "run `ls -a`"),
+        ("run mv a.md b.md. And sing", "run `mv a.md b.md. And sing`"),
+        (
+            "run for f in *; do echo $f; done",
+            "run `for f in *; do echo $f; done`",
+        ),
+    ] {
+        let phrases = suggestions(&ask(text));
+        assert_eq!(phrases[0], phrase);
+    }
+    for text in ["run the tests", "run it again", "execute all tests"] {
+        let answer = ask(text).answer;
+        assert!(answer.contains("say: run `COMMAND`."), "{answer}");
+    }
+}
+
+#[test]
 fn suggestions_for_a_file_are_about_that_file() {
     for (text, phrases) in [
         (
@@ -103,26 +139,50 @@ fn suggestions_for_a_file_are_about_that_file() {
         ),
         (
             "summarize notes.md",
+            ["find notes.md", "read notes.md", "what files are here?"],
+        ),
+        (
+            "fix the division by zero in util.py",
+            ["find util.py", "read util.py", "what files are here?"],
+        ),
+        (
+            "explain src/__init__.py",
             [
-                "read notes.md",
-                "search for TODO in notes.md",
+                "read src/__init__.py",
+                "search for TODO in src/__init__.py",
                 "what files are here?",
             ],
         ),
         (
+            "write better notes.md",
+            [
+                "change \"old words\" to \"new words\" in notes.md",
+                "add a line \"call Ada\" to notes.md",
+                "read notes.md",
+            ],
+        ),
+        (
+            "open my big plan.md",
+            ["find plan.md", "read plan.md", "what files are here?"],
+        ),
+        (
+            "open big plan.md",
+            ["read \"big plan.md\"", "find plan.md", "read plan.md"],
+        ),
+        (
             "update \"docs/Notes.md\", please",
             [
-                "read docs/Notes.md",
+                "change \"old words\" to \"new words\" in docs/Notes.md",
                 "add a line \"call Ada\" to docs/Notes.md",
-                "what files are here?",
+                "read docs/Notes.md",
             ],
         ),
         (
             "write a poem to poem.txt",
             [
-                "write poem.txt with the text \"buy milk\"",
-                "write todo.md with the text buy milk",
-                "what files are here?",
+                "change \"old words\" to \"new words\" in poem.txt",
+                "add a line \"call Ada\" to poem.txt",
+                "read poem.txt",
             ],
         ),
     ] {
@@ -135,8 +195,8 @@ fn suggestions_for_a_file_are_about_that_file() {
             "operator fs_search notes.md | TODO",
         ),
         (
-            "write poem.txt with the text \"buy milk\"",
-            "operator fs_write buy milk\n | poem.txt",
+            "change \"old words\" to \"new words\" in poem.txt",
+            "operator fs_edit new words | old words | poem.txt",
         ),
     ] {
         assert_eq!(ask(phrase).calls, [call]);
@@ -201,4 +261,32 @@ fn a_missing_search_service_is_named() {
         "{turn:#?}"
     );
     suggestions(&turn);
+}
+
+#[test]
+fn a_refusal_says_whether_the_rules_or_the_agents_are_missing() {
+    for mode in [Mode::Specialists, Mode::Classic, Mode::Single] {
+        let turn = play(mode, TOOLS, "sing a song", done);
+        let start = "The demo does not understand this: \"sing a song\".";
+        assert!(turn.answer.starts_with(start), "{turn:#?}");
+    }
+    let text = "remember that my editor is helix";
+    let turn = play(Mode::Specialists, &["fs_list"], text, done);
+    assert!(
+        turn.answer.starts_with("No agent here can do that: "),
+        "{turn:#?}"
+    );
+}
+
+#[test]
+fn suggestions_keep_the_underscores_of_a_name() {
+    let turn = ask("explain __init__.py");
+    assert!(
+        turn.answer.contains("\n- `find __init__.py`\n"),
+        "{turn:#?}"
+    );
+    assert!(
+        turn.answer.contains(": `explain __init__.py`."),
+        "{turn:#?}"
+    );
 }

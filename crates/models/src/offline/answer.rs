@@ -115,7 +115,7 @@ impl MadeCall<'_> {
             },
             "memory_save" => match text.strip_suffix('.') {
                 Some(saved) if saved.starts_with("Saved as ") => {
-                    format!("{saved}: {}", span(self.argument("text")))
+                    format!("{saved}: {}", span(self.argument("text")).trim_end())
                 }
                 _ => text.to_owned(),
             },
@@ -332,6 +332,12 @@ mod tests {
                 r#"{"text":"I like tea"}"#,
                 "Saved as `m_1`.",
                 "Saved as `m_1`: I like tea",
+            ),
+            (
+                "memory_save",
+                r#"{"text":"a\nb"}"#,
+                "Saved as `m_1`.",
+                "Saved as `m_1`: \n\n```text\na\nb\n```",
             ),
             (
                 "memory_recall",

@@ -2,9 +2,10 @@
 
 use super::clause::{Clause, words};
 use super::extract::{address, is_file};
+use super::parts::parts;
 use super::request::Request;
 use super::routing::Table;
-use super::rules;
+use super::rules::{self, Task};
 use super::verbatim::{quoted, span};
 
 /// Who would do what a phrase asks for.
@@ -130,7 +131,7 @@ pub(super) fn three(message: &str, workers: Workers<'_>) -> [String; 3] {
             .filter(|suggestion| suggestion.tool != "fs_write" || !message.contains("todo.md"))
     };
     let clause = Clause::read(message);
-    let command = rules::command_of(&clause).filter(|_| workers.have("exec"));
+    let command = command_in(message).filter(|_| workers.have("exec"));
     let command = command.map(|command| format!("run `{command}`"));
     let about_files = file_phrases(message, &topics, workers);
     let spaced = rules::spaced_path(&clause).filter(|_| workers.have("fs_read"));
@@ -152,6 +153,19 @@ pub(super) fn three(message: &str, workers: Workers<'_>) -> [String; 3] {
     }
     let mut chosen = chosen.into_iter();
     [(); 3].map(|()| chosen.next().unwrap_or_else(|| ALWAYS[0].to_owned()))
+}
+
+/// Returns the command of a message to run one, if it fits between backticks.
+fn command_in(message: &str) -> Option<String> {
+    const MAX_BYTES: usize = 80;
+    let parts = parts(message, |_| false).ok()?;
+    let task = rules::find_any(parts.first()?);
+    let command = match task.as_ref().and_then(Task::command) {
+        Some(command) => command,
+        None => rules::command_of(&Clause::read(message))?,
+    };
+    let fits = command.len() <= MAX_BYTES && !command.contains(['`', '\n']);
+    fits.then(|| command.to_owned())
 }
 
 /// Returns the words of a message in lower case, without the names of files: `notes.md` is not about notes.

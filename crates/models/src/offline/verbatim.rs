@@ -1,5 +1,5 @@
-//! Text that must arrive as it is: names, passages and output of tools. Answers are Markdown, which would change some of
-//! it. One rule for all: text that Markdown leaves as it is stays plain, everything else becomes code.
+//! Text that must arrive as it is: names, passages and output of tools. Answers are Markdown, which would change some
+//! of it. One rule for all: text that Markdown leaves as it is stays plain, everything else becomes code.
 
 /// Returns text that may have several lines: plain, or in a fence.
 pub(super) fn block(text: &str, language: &str) -> String {

@@ -2,6 +2,7 @@
 
 mod answers;
 mod caution;
+mod commands;
 mod phrases;
 mod refusals;
 

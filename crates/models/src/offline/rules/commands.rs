@@ -189,11 +189,9 @@ pub(super) fn run(clause: &Clause<'_>) -> Option<Task> {
     Some(task)
 }
 
-/// Returns the command that a request names in any way, if it fits between backticks.
+/// Returns the command without quotation marks that a request starts with, even if another request follows it.
 pub(in crate::offline) fn command_of<'a>(clause: &Clause<'a>) -> Option<&'a str> {
-    const MAX_BYTES: usize = 80;
-    let (command, _) = open_command(clause)?;
-    (command.len() <= MAX_BYTES && !command.contains('`')).then_some(command)
+    open_command(clause).map(|(command, _)| command)
 }
 
 /// Returns whether a request to run something names no command: `run the tests`.

@@ -259,7 +259,8 @@ pub(super) fn read(clause: &Clause<'_>) -> Option<Task> {
     is_file.then(|| Task::call("fs_read", arguments)).flatten()
 }
 
-/// Returns the path of a request to read a file whose name seems to contain spaces, without quotation marks: `read a b.txt`.
+/// Returns the path of a request to read a file whose name seems to contain spaces, without quotation marks:
+/// `read a b.txt`.
 pub(in crate::offline) fn spaced_path<'a>(clause: &Clause<'a>) -> Option<&'a str> {
     const MAX_BYTES: usize = 60;
     let rest = clause.after(&[

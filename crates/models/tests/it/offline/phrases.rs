@@ -1,5 +1,6 @@
 //! What people type in their first five minutes, and which agent makes which call for it.
 
+use super::commands::COMMANDS;
 use super::{Mode, TOOLS, ask, done, play};
 
 /// A message, and the calls that it leads to.
@@ -167,73 +168,6 @@ const PHRASES: &[(&str, &[&str])] = &[
         "remove the file notes/a.md",
         &["operator fs_delete notes/a.md"],
     ),
-    // Commands
-    ("run ls -la", &["operator exec ls -la"]),
-    (
-        "run git log --oneline -3",
-        &["operator exec git log --oneline -3"],
-    ),
-    ("execute `make test`", &["operator exec make test"]),
-    (
-        "run `git log; git status`",
-        &["operator exec git log; git status"],
-    ),
-    (
-        "Run the command `echo hi`, please.",
-        &["operator exec echo hi"],
-    ),
-    ("run cargo test", &["operator exec cargo test"]),
-    ("git status", &["operator exec git status"]),
-    (
-        "run `curl https://api.example/a.html`",
-        &["operator exec curl https://api.example/a.html"],
-    ),
-    ("run \"ls | wc -l\"", &["operator exec ls | wc -l"]),
-    (
-        "run mv notes.md todo.md",
-        &["operator exec mv notes.md todo.md"],
-    ),
-    ("please run go test ./...", &["operator exec go test ./..."]),
-    ("run ls.", &["operator exec ls"]),
-    (
-        "run git add . && git commit",
-        &["operator exec git add . && git commit"],
-    ),
-    ("run cat vault.txt. ", &["operator exec cat vault.txt"]),
-    ("can you run sh slow.sh?", &["operator exec sh slow.sh"]),
-    ("run echo hello; date", &["operator exec echo hello; date"]),
-    ("run mkdir x; ls", &["operator exec mkdir x; ls"]),
-    ("run sleep 3 & ls", &["operator exec sleep 3 & ls"]),
-    ("run sleep 3", &["operator exec sleep 3"]),
-    ("run false", &["operator exec false"]),
-    ("run time ls", &["operator exec time ls"]),
-    ("run command -v ls", &["operator exec command -v ls"]),
-    ("run ls src please", &["operator exec ls src"]),
-    ("run ls and show me the output", &["operator exec ls"]),
-    (
-        "run echo milk and bread",
-        &["operator exec echo milk and bread"],
-    ),
-    (
-        "run curl https://api.example/a.html",
-        &["operator exec curl https://api.example/a.html"],
-    ),
-    (
-        "run vault and librarian",
-        &["operator exec vault and librarian"],
-    ),
-    (
-        "run date, and ls src",
-        &["operator exec date", "operator fs_list src"],
-    ),
-    (
-        "run `a` and list src",
-        &["operator exec a", "operator fs_list src"],
-    ),
-    (
-        "hash notes/a.md",
-        &["operator exec [\"sha256sum\",\"--\",\"notes/a.md\"]"],
-    ),
     // Memory
     (
         "remember that my editor is helix",
@@ -357,6 +291,7 @@ fn phrases_of_the_first_five_minutes_reach_their_tool() {
     assert!(PHRASES.len() >= 60);
     let wrong: Vec<String> = PHRASES
         .iter()
+        .chain(COMMANDS)
         .filter_map(|(text, calls)| {
             let turn = ask(text);
             let mut made: Vec<&str> = turn.calls.iter().map(String::as_str).collect();
@@ -373,7 +308,7 @@ fn phrases_of_the_first_five_minutes_reach_their_tool() {
 
 #[test]
 fn the_same_phrases_work_for_a_single_agent_and_in_the_classic_topology() {
-    for (text, calls) in PHRASES {
+    for (text, calls) in PHRASES.iter().chain(COMMANDS) {
         let names = |calls: &[&str]| {
             let mut names: Vec<String> = calls
                 .iter()

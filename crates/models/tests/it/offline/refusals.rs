@@ -111,7 +111,8 @@ fn suggestions_fit_the_message() {
 fn a_command_that_is_part_of_an_unclear_message_is_suggested_in_backticks() {
     for (text, phrase) in [
         ("run ls -a and tell me what is odd", "run `ls -a`"),
-        ("run mv a.md b.md. And sing", "run `mv a.md b.md. And sing`"),
+        ("run ls, and sing a song", "run `ls`"),
+        ("run mv a.md b.md. And sing", "run `mv a.md b.md`"),
         (
             "run for f in *; do echo $f; done",
             "run `for f in *; do echo $f; done`",

@@ -60,7 +60,7 @@ fn mode_is_a_command_of_its_own_and_exit_leaves() {
     let terminal = Tmux::start::<&str>(&lango, WIDE, &[], &[]);
     terminal.wait_for("mode: ask");
     terminal.press(&["C-c"]);
-    terminal.wait_for("ctrl-c twice");
+    terminal.wait_for("ctrl-c again");
     terminal.press(&["C-c"]);
     assert_eq!(terminal.exit_code(), 0);
 }

@@ -220,6 +220,10 @@ fn probe_text(probe: &ServerProbe) -> String {
             lines.push(format!("✗ {}  {error}  ({seconds:.1} s)", probe.id));
             let stderr = probe.stderr.lines().map(|line| format!("  | {line}"));
             lines.extend(stderr);
+            if probe.stderr.contains("No such file or directory") {
+                let hint = "  next: if the file exists, the sandbox hides it from the program; add the server again with --read FOLDER";
+                lines.push(hint.to_owned());
+            }
         }
     }
     lines.join("\n")

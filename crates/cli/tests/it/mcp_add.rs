@@ -70,6 +70,24 @@ fn an_added_program_is_configured_and_can_be_tested() {
 }
 
 #[test]
+fn a_program_whose_file_the_sandbox_hides_is_explained() {
+    let lango = Lango::new();
+    let table: toml::Table = install_server(&lango).parse().unwrap();
+    let words = table["command"].as_array().unwrap().iter();
+    let words: Vec<&str> = words.map(|word| word.as_str().unwrap()).collect();
+    lango
+        .run(&[&["mcp", "add", "toy", "--"], &words[..]].concat())
+        .ok();
+    let tested = lango.run(&["mcp", "test", "toy"]).exits(3);
+    assert!(
+        tested
+            .stdout
+            .contains("add the server again with --read FOLDER"),
+        "{tested:#?}"
+    );
+}
+
+#[test]
 fn a_remote_server_gets_the_name_of_its_token_and_never_the_token() {
     let lango = Lango::new();
     let url = "https://tracker.example/mcp";

@@ -154,12 +154,7 @@ where
                 Ok(started) => started.await,
                 Err(error) => Err(error),
             };
-            Some(shown.unwrap_or_else(|error| {
-                // The second part is advice for the model.
-                let error = error.to_string();
-                let why = error.split_once("; ").map_or(&*error, |(why, _)| why);
-                format!("This call will fail, and nothing will change: {why}\n")
-            }))
+            Some(shown.unwrap_or_else(|error| format!("This call will fail: {error}\n")))
         })
     }
 }

@@ -89,12 +89,15 @@ impl Change {
                 path: target.display_path().to_owned(),
                 reason: caution.to_string(),
             }),
-            _ if seen.is_some() && seen != self.edit.replaces.as_ref() => {
+            _ => {
+                target.expect_same_path(inspection)?;
+                if seen.is_none() || seen == self.edit.replaces.as_ref() {
+                    return Ok(());
+                }
                 Err(FileError::ChangedSinceQuestion {
                     path: target.display_path().to_owned(),
                 })
             }
-            _ => target.expect_same_path(inspection),
         }
     }
 

@@ -3,6 +3,7 @@
 //! This is the only place that turns updates of a turn into text for the user. Lines are printed as soon as a step has
 //! ended; running steps appear only in [`Activity::rows`], which a live screen draws below the lines.
 
+mod answer_line;
 mod live_rows;
 
 use super::one_line;
@@ -11,11 +12,12 @@ use super::tool_line::{
     call_text, has_failed, last_lines, refusal_text, result_text, status_symbol,
 };
 use crate::terminal::{Colour, Palette};
+use answer_line::answer_line;
 use lango::app::attach::attachment_line;
 use lango_core::text::sanitize;
 use lango_core::{
-    AgentName, AnswerSource, ApprovalAnswer, ApprovalId, CallId, CallStatus, Event, EventBody,
-    FrameId, Timestamp, ToolName, TurnFault,
+    AgentName, ApprovalId, CallId, CallStatus, Event, EventBody, FrameId, Timestamp, ToolName,
+    TurnFault,
 };
 use lango_engine::TurnUpdate;
 use serde_json::Value;
@@ -457,32 +459,6 @@ impl Activity {
             CallStatus::Denied | CallStatus::Unknown => Colour::Yellow,
         };
         self.palette.colour(status_symbol(status), colour)
-    }
-}
-
-/// Describes how a request was answered, if that is worth a line.
-fn answer_line(answer: &ApprovalAnswer, by: &AnswerSource, call: &str) -> Option<String> {
-    let named = |what: &str| match call {
-        "" => format!("└ {what}"),
-        call => format!("└ {what}: {call}"),
-    };
-    match by {
-        AnswerSource::Grant { grant } => Some(format!("  allowed by grant {grant}")),
-        AnswerSource::Person => Some(match answer {
-            ApprovalAnswer::Once => named("allowed once"),
-            ApprovalAnswer::Session { pattern } => {
-                format!("└ allowed in this session: {}", one_line(pattern, 100))
-            }
-            ApprovalAnswer::Always { pattern, .. } => {
-                format!(
-                    "└ always allowed in this folder: {}",
-                    one_line(pattern, 100)
-                )
-            }
-            ApprovalAnswer::No { .. } => named("denied"),
-            other => format!("└ answered: {}", other.name()),
-        }),
-        AnswerSource::Unattended | AnswerSource::TurnEnded | AnswerSource::Expired => None,
     }
 }
 

@@ -11,7 +11,7 @@ const PAGE: usize = 10;
 /// The most rows that describe the selected row.
 const MAX_DETAIL_ROWS: usize = 6;
 
-/// The number of spaces before them.
+/// The indentation of these rows, in columns.
 const INDENT: usize = 4;
 
 /// Describes the rows of a list.

@@ -125,8 +125,8 @@ impl Output {
         state.record(&piece.recorded, self.max_bytes);
     }
 
-    /// Shows and records the complete lines that are held back only because a secret could go on after them: the command
-    /// has printed nothing for a while. What is recorded is still masked as one stream.
+    /// Shows and records complete lines that the mask holds back in case a secret continues. Called when the command has
+    /// been silent for a moment. The record is still masked as one stream.
     pub(crate) fn end_lines(&self, pipe: OutputPipe) {
         let mut state = self.state();
         let lines = state.mask.as_mut().map(|mask| mask.printed.end_lines());

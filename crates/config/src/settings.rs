@@ -214,6 +214,8 @@ pub struct AgentSettings {
     pub orchestrator_tools: Option<OrchestratorTools>,
     /// Provider and model, such as `offline/rules`; if not set, lango chooses.
     pub model: Option<String>,
+    /// Whether a model server on this machine is used when neither a model nor a key is set.
+    pub find_local_models: bool,
     /// Models to try in order when `model` fails.
     pub fallback: Vec<String>,
     /// The sampling temperature of every model.
@@ -283,6 +285,7 @@ impl Settings {
                 topology: TopologyChoice::Named("specialists".into()),
                 orchestrator_tools: None,
                 model: None,
+                find_local_models: true,
                 fallback: Vec::new(),
                 temperature: None,
                 reasoning_effort: None,

@@ -99,6 +99,7 @@ impl TestEnv {
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
             .env("LANGO_HOME", home)
             .env("LANGO_BROWSER_ENABLED", self.has_browser.to_string())
+            .env("LANGO_AGENT_FIND_LOCAL_MODELS", "false")
             .current_dir(self.workspace())
             .stdin(Stdio::null());
         command

@@ -103,8 +103,9 @@ impl Lango {
             .env_clear()
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
             .env("LANGO_HOME", &self.home)
-            // No test may depend on whether a browser is installed.
+            // No test may depend on whether a browser is installed, or a model server runs.
             .env("LANGO_BROWSER_ENABLED", "false")
+            .env("LANGO_AGENT_FIND_LOCAL_MODELS", "false")
             .current_dir(self.workspace())
             .stdin(Stdio::null())
     }

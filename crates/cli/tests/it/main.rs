@@ -38,6 +38,7 @@ mod knowledge;
 mod labels;
 mod lango;
 mod lists;
+mod local_models;
 mod logs;
 mod manual;
 mod markdown_export;

@@ -30,6 +30,12 @@ pub static KEYS: &[Key] = &[
         untrusted: UntrustedPolicy::Ignored,
     },
     Key {
+        name: "agent.findLocalModels",
+        help: "use Ollama, LM Studio or llama.cpp on this machine when no model and no key is set",
+        field: |settings, _| &mut settings.agent.find_local_models,
+        untrusted: UntrustedPolicy::Ignored,
+    },
+    Key {
         name: "agent.fallback",
         help: "models to try in this order when `agent.model` fails",
         field: |settings, _| &mut settings.agent.fallback,

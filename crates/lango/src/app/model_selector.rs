@@ -265,7 +265,7 @@ impl ModelSelector<'_> {
         let mut ids: Vec<String> = self.settings.providers.keys().cloned().collect();
         for known in known_providers() {
             let is_available = match &known.probe {
-                Some(address) => is_listening(address).await,
+                Some(address) => self.is_listening(address).await,
                 None => self.key_variable(known).is_some() || self.has_stored_key(known),
             };
             if is_available && !ids.contains(&known.id) {
@@ -292,7 +292,7 @@ impl ModelSelector<'_> {
 
     /// Returns the models of a provider that runs on this machine, if it answers in time.
     pub async fn local_models(&self, known: &KnownProvider) -> Option<Vec<String>> {
-        if !is_listening(known.probe.as_deref()?).await {
+        if !self.is_listening(known.probe.as_deref()?).await {
             return None;
         }
         // Something is listening; the list shows whether it is a model server.
@@ -338,6 +338,12 @@ impl ModelSelector<'_> {
             is_demo: true,
             ..ChosenModel::new(OfflineModel, "no model is set up".to_owned())
         })
+    }
+
+    /// Returns whether something listens at this address of this machine; false if lango must not look for servers.
+    async fn is_listening(&self, address: &str) -> bool {
+        let connect = tokio::time::timeout(PROBE_TIMEOUT, TcpStream::connect(address));
+        self.settings.agent.find_local_models && matches!(connect.await, Ok(Ok(_)))
     }
 
     /// Selects among the models that a provider offers; `why` says why the provider is used.
@@ -425,12 +431,4 @@ pub fn check_model_name(settings: &Settings, name: &str) -> Result<(), Failure> 
 /// Returns the provider that lango knows by this name.
 pub(super) fn known_provider(id: &str) -> Option<&'static KnownProvider> {
     known_providers().iter().find(|known| known.id == id)
-}
-
-/// Returns whether something listens at this address.
-async fn is_listening(address: &str) -> bool {
-    matches!(
-        tokio::time::timeout(PROBE_TIMEOUT, TcpStream::connect(address)).await,
-        Ok(Ok(_))
-    )
 }

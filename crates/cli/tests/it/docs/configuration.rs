@@ -28,6 +28,7 @@ pub(super) fn shown() -> String {
     command
         .env_remove("LANGO_HOME")
         .env_remove("LANGO_BROWSER_ENABLED")
+        .env_remove("LANGO_AGENT_FIND_LOCAL_MODELS")
         .env("HOME", "/home/you");
     let ran = crate::lango::finish(&mut command, b"").ok();
     ran.stdout.replace("/home/you", "~")

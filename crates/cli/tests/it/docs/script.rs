@@ -148,8 +148,9 @@ fn bash(script: &str, home: &Path, address: &str) -> (Option<String>, String) {
         .env("PATH", format!("{}:{path}", home.join("bin").display()))
         .env("HOME", home)
         .env("LANGO_SERVER_PORT", port)
-        // What a page shows must not depend on whether a browser is installed.
+        // What a page shows must not depend on whether a browser is installed, or a model server runs.
         .env("LANGO_BROWSER_ENABLED", "false")
+        .env("LANGO_AGENT_FIND_LOCAL_MODELS", "false")
         .current_dir(home.join("project"))
         .stdin(Stdio::null())
         .stdout(file.try_clone().unwrap())

@@ -38,7 +38,11 @@ pub(super) fn parts(text: &str, is_request: impl Fn(&str) -> bool) -> Result<Vec
     }
     let mut parts = Vec::new();
     let mut start = 0;
+    let mut indivisible = rules::length_of_loop(text).unwrap_or(0);
     for (at, joint) in joints.iter().enumerate() {
+        if joint.range.start < indivisible {
+            continue;
+        }
         let end = joints
             .get(at + 1)
             .map_or(text.len(), |next| next.range.start);
@@ -48,6 +52,7 @@ pub(super) fn parts(text: &str, is_request: impl Fn(&str) -> bool) -> Result<Vec
         if is_split(left, right, (separator, joint.kind), &is_request)? {
             parts.push(left.trim());
             start = joint.range.end;
+            indivisible = start + rules::length_of_loop(&text[start..]).unwrap_or(0);
         }
     }
     parts.push(text[start..].trim());

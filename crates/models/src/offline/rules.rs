@@ -10,7 +10,7 @@ mod search;
 mod services;
 
 use super::clause::Clause;
-pub(super) use commands::{command_of, names_no_command, starts_with_program};
+pub(super) use commands::{command_of, length_of_loop, names_no_command, starts_with_program};
 pub(super) use files::spaced_path;
 use serde_json::Value;
 

@@ -155,8 +155,13 @@ const VERBS: &[&str] = &[
     "touch", "watch",
 ];
 
-/// Words that start a command only if a semicolon follows.
-const KEYWORDS: &[&str] = &["for", "while", "until", "if"];
+/// Words that start a command only if a semicolon follows, and the words that end it.
+const KEYWORDS: &[(&str, &str)] = &[
+    ("for", "done"),
+    ("while", "done"),
+    ("until", "done"),
+    ("if", "fi"),
+];
 
 const RUN: &[&str] = &["run", "execute", "$"];
 
@@ -206,6 +211,23 @@ pub(in crate::offline) fn starts_with_program(text: &str) -> bool {
     PROGRAMS.contains(&first) || first.starts_with("./")
 }
 
+/// Returns the length of the loop or condition of the shell that a request runs: `run for f in *; do wc $f; done`.
+pub(in crate::offline) fn length_of_loop(text: &str) -> Option<usize> {
+    let clause = Clause::read(text);
+    let rest = without_label(strip_any(clause.with_end, RUN)?).trim_start();
+    let start = text.rfind(rest)?;
+    let first = rest.split_whitespace().next()?;
+    let (_, end) = KEYWORDS.iter().find(|(start, _)| *start == first)?;
+    let is_end = |at: &usize| {
+        let before = rest[..*at].trim_end();
+        let after = rest[*at + end.len()..].chars().next();
+        before.ends_with(';') && after.is_none_or(|letter| !letter.is_alphanumeric())
+    };
+    let ends = rest.match_indices(end).map(|(at, _)| at);
+    let last = ends.filter(is_end).last()?;
+    Some(start + last + end.len())
+}
+
 fn without_label(rest: &str) -> &str {
     let labels = [
         "the shell command",
@@ -236,7 +258,8 @@ fn open_command<'a>(clause: &Clause<'a>) -> Option<(&'a str, &'a str)> {
     let second = words.next().unwrap_or_default();
     let is_sentence = VERBS.contains(&first.as_str()) && ENGLISH.contains(&second);
     let names_nothing = first.starts_with(['-', '"', '\'', '`', '?', '!', '#']);
-    let is_phrase = KEYWORDS.contains(&first.as_str()) && !command.contains(';');
+    let is_keyword = KEYWORDS.iter().any(|(start, _)| *start == first);
+    let is_phrase = is_keyword && !command.contains(';');
     let is_english = ENGLISH.contains(&first.as_str()) || is_sentence || is_phrase || names_nothing;
     (!is_english && !command.contains('\n')).then_some((command, after))
 }
@@ -314,9 +337,7 @@ pub(super) fn hashed<'a>(clause: &Clause<'a>) -> Option<&'a str> {
         "checksum of",
         "sha256 of",
         "checksum",
-        "sh",
         "sha256sum",
-        "sleep",
         "sha256",
         "hash",
     ])

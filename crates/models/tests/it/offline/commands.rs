@@ -65,6 +65,21 @@ pub(super) const COMMANDS: &[(&str, &[&str])] = &[
         &["operator exec a", "operator fs_list src"],
     ),
     (
+        "run for i in 1 2 3; do echo step $i; sleep 1; done; exit 3",
+        &["operator exec for i in 1 2 3; do echo step $i; sleep 1; done; exit 3"],
+    ),
+    (
+        "please run while true; do date, and sleep 1; done, and then list src",
+        &[
+            "operator exec while true; do date, and sleep 1; done",
+            "operator fs_list src",
+        ],
+    ),
+    (
+        "list src, and run if true; then ls; fi",
+        &["operator fs_list src", "operator exec if true; then ls; fi"],
+    ),
+    (
         "hash notes/a.md",
         &["operator exec [\"sha256sum\",\"--\",\"notes/a.md\"]"],
     ),

@@ -114,7 +114,7 @@ fn a_command_that_is_part_of_an_unclear_message_is_suggested_in_backticks() {
         ("run ls, and sing a song", "run `ls`"),
         ("run mv a.md b.md. And sing", "run `mv a.md b.md`"),
         (
-            "run for f in *; do echo $f; done",
+            "run for f in *; do echo $f; done, and sing",
             "run `for f in *; do echo $f; done`",
         ),
     ] {

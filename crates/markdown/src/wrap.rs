@@ -94,7 +94,7 @@ pub(super) fn words(spans: &[Span], width: usize) -> Vec<WrappedRow> {
     rows
 }
 
-/// Wraps a line of code at the last column, so that rows can be copied and joined. Returns at least one row.
+/// Wraps a line of code. Every row keeps its spaces, so that rows can be copied and joined. Returns at least one row.
 pub(super) fn columns(spans: &[Span], width: usize) -> Vec<WrappedRow> {
     let glyphs = glyphs(spans, CODE_TAB);
     let rows: Vec<WrappedRow> = columns_of(&glyphs, width).into_iter().map(row).collect();
@@ -160,15 +160,26 @@ fn run(
     (0..run.len()).find(ends).unwrap_or(run.len())
 }
 
+/// Splits glyphs into rows that fit the width: after a space, or within a word if the row would be less than half full.
 fn columns_of<'a, 'b>(glyphs: &'b [Glyph<'a>], width: usize) -> Vec<&'b [Glyph<'a>]> {
     let mut rows = Vec::new();
     let (mut start, mut used) = (0, 0);
+    // Where the last word of the row starts, and the width before it.
+    let mut last_word = (0, 0);
     for (index, glyph) in glyphs.iter().enumerate() {
         if used + glyph.width > width && index > start {
-            rows.push(&glyphs[start..index]);
-            (start, used) = (index, 0);
+            let (at, before) = match last_word {
+                (at, before) if !glyph.is_space() && before * 2 >= width => (at, before),
+                _ => (index, used),
+            };
+            rows.push(&glyphs[start..at]);
+            (start, used) = (at, used - before);
+            last_word = (at, 0);
         }
         used += glyph.width;
+        if glyph.is_space() {
+            last_word = (index + 1, used);
+        }
     }
     if start < glyphs.len() {
         rows.push(&glyphs[start..]);

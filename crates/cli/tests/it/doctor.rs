@@ -361,8 +361,7 @@ fn the_version_is_printed() {
 #[test]
 fn the_shown_configuration_is_json_with_every_origin() {
     let lango = Lango::new();
-    let mut command = lango.command(&["config", "show", "--json"]);
-    command.env_remove("LANGO_BROWSER_ENABLED");
+    let mut command = lango.command_with_defaults(&["config", "show", "--json"]);
     let shown = finish(&mut command, b"").ok().json();
     let Value::Object(keys) = shown else {
         panic!("{shown}");

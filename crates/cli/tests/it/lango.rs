@@ -17,6 +17,12 @@ pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_lango");
 /// Time limit for a command before it counts as hanging.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(60);
 
+/// Settings without which a test would depend on whether a browser is installed, or a model server runs.
+pub(crate) const ISOLATION: [(&str, &str); 2] = [
+    ("LANGO_BROWSER_ENABLED", "false"),
+    ("LANGO_AGENT_FIND_LOCAL_MODELS", "false"),
+];
+
 /// A temporary home and workspace for the binary.
 pub(crate) struct Lango {
     root: Arc<TempDir>,
@@ -103,11 +109,18 @@ impl Lango {
             .env_clear()
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
             .env("LANGO_HOME", &self.home)
-            // No test may depend on whether a browser is installed, or a model server runs.
-            .env("LANGO_BROWSER_ENABLED", "false")
-            .env("LANGO_AGENT_FIND_LOCAL_MODELS", "false")
+            .envs(ISOLATION)
             .current_dir(self.workspace())
             .stdin(Stdio::null())
+    }
+
+    /// Returns the command with the defaults of all settings.
+    pub(crate) fn command_with_defaults(&self, arguments: &[&str]) -> Command {
+        let mut command = self.command(arguments);
+        for (variable, _) in ISOLATION {
+            command.env_remove(variable);
+        }
+        command
     }
 
     /// Runs a command until it exits.

@@ -81,12 +81,30 @@ fn continued_rows_keep_indentation_and_bars() {
 }
 
 #[test]
-fn code_is_wrapped_at_the_last_column_and_keeps_every_character() {
-    let code = "        indented(code, with, many, arguments);";
-    let shown = wrapped(&format!("```\n{code}\n```"), 30);
-    let joined: String = shown.iter().map(|row| &row[4..]).collect();
-    assert_eq!(joined, code);
-    assert!(shown.iter().all(|row| row.width() <= 30));
+fn code_is_wrapped_at_spaces_and_keeps_every_character() {
+    for (code, rows) in [
+        (
+            "        indented(code, with, many, arguments);",
+            &["        indented(code, ", "with, many, arguments);"][..],
+        ),
+        (
+            "        a_name_that_is_long_and_has_no_space()",
+            &["        a_name_that_is_lon", "g_and_has_no_space()"],
+        ),
+        (
+            "short ACommandWithoutAnySpaceIn it",
+            &["short ACommandWithoutAnySp", "aceIn it"],
+        ),
+        (
+            "fills exactly twenty-six.. and more",
+            &["fills exactly twenty-six..", " and more"],
+        ),
+    ] {
+        let shown = wrapped(&format!("```\n{code}\n```"), 30);
+        let shown: Vec<&str> = shown.iter().map(|row| &row[4..]).collect();
+        assert_eq!(shown, rows);
+        assert_eq!(shown.concat(), code);
+    }
 }
 
 #[test]

@@ -24,12 +24,8 @@ pub(super) fn shown() -> String {
     for example in EXAMPLES {
         arguments.extend(["-c", example]);
     }
-    let mut command = lango.command(&arguments);
-    command
-        .env_remove("LANGO_HOME")
-        .env_remove("LANGO_BROWSER_ENABLED")
-        .env_remove("LANGO_AGENT_FIND_LOCAL_MODELS")
-        .env("HOME", "/home/you");
+    let mut command = lango.command_with_defaults(&arguments);
+    command.env_remove("LANGO_HOME").env("HOME", "/home/you");
     let ran = crate::lango::finish(&mut command, b"").ok();
     ran.stdout.replace("/home/you", "~")
 }

@@ -2,7 +2,7 @@
 
 use super::blocks::Mark;
 use super::pages::Page;
-use crate::lango::{BINARY, Lango};
+use crate::lango::{BINARY, ISOLATION, Lango};
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::fs;
 use std::net::TcpListener;
@@ -148,9 +148,7 @@ fn bash(script: &str, home: &Path, address: &str) -> (Option<String>, String) {
         .env("PATH", format!("{}:{path}", home.join("bin").display()))
         .env("HOME", home)
         .env("LANGO_SERVER_PORT", port)
-        // What a page shows must not depend on whether a browser is installed, or a model server runs.
-        .env("LANGO_BROWSER_ENABLED", "false")
-        .env("LANGO_AGENT_FIND_LOCAL_MODELS", "false")
+        .envs(ISOLATION)
         .current_dir(home.join("project"))
         .stdin(Stdio::null())
         .stdout(file.try_clone().unwrap())

@@ -62,6 +62,7 @@ fn every_key_can_be_set_and_sets_its_own_field() {
         topology = "classic"
         orchestratorTools = "all"
         model = "openai/gpt"
+        findLocalModels = false
         fallback = ["a/b", "c/d"]
         temperature = 0.5
         reasoningEffort = "minimal"
@@ -165,7 +166,7 @@ fn every_key_can_be_set_and_sets_its_own_field() {
     );
     let loaded = fixture.load();
     let agent = &loaded.settings.agent;
-    assert!(!agent.multi_agent && agent.strict_tools);
+    assert!(!agent.multi_agent && !agent.find_local_models && agent.strict_tools);
     assert_eq!(agent.topology, TopologyChoice::Named("classic".into()));
     assert_eq!(agent.orchestrator_tools, Some(OrchestratorTools::All));
     assert_eq!(agent.model.as_deref(), Some("openai/gpt"));

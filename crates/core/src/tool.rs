@@ -130,8 +130,8 @@ pub struct FileEdit {
     /// `None` for an ordinary file of the workspace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub caution: Option<Text>,
-    /// The SHA-256 of what the call replaces, in hexadecimal: the whole file, or the changed lines. If the user approved
-    /// the change, the tool replaces nothing else.
+    /// The SHA-256 of what the call replaces, in hexadecimal: the whole file, or the changed lines; or another text if
+    /// the call would fail now. If the user approved the change, the tool replaces nothing else.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replaces: Option<Text>,
 }

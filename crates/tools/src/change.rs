@@ -20,6 +20,9 @@ use std::path::Path;
 /// The first bytes of a file that the operating system runs as a script.
 const SCRIPT_MARK: &[u8] = b"#!";
 
+/// Stands for the digest of what is replaced, if the call failed when it was inspected: the user saw no change.
+const NOTHING_SEEN: &str = "nothing";
+
 /// Facts about a change.
 #[derive(Debug, Default)]
 pub(crate) struct Change {
@@ -65,6 +68,13 @@ impl Change {
     pub(crate) fn replacing(mut self, content: &[u8]) -> Self {
         let digest = base16ct::lower::encode_string(&Sha256::digest(content));
         self.edit.replaces = Some(digest.into());
+        self
+    }
+
+    /// Says that the call would fail now. If the user approves it all the same, it must not succeed later with a change
+    /// that was not in the question.
+    pub(crate) fn that_fails(mut self) -> Self {
+        self.edit.replaces = Some(NOTHING_SEEN.into());
         self
     }
 

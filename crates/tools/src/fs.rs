@@ -151,12 +151,12 @@ where
             Ok((change.preview)(&shown, arguments, length)?)
         })),
         inspect: Some(Box::new(move |arguments| {
-            // A call that would fail changes nothing.
+            let inspected = (change.inspect)(&inspected, arguments);
             let Change {
                 guarded,
                 edit,
                 path,
-            } = (change.inspect)(&inspected, arguments).unwrap_or_default();
+            } = inspected.unwrap_or_else(|_| Change::default().that_fails());
             Inspection {
                 guarded,
                 edit: Some(Box::new(edit)),

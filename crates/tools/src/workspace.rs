@@ -11,7 +11,9 @@ pub use transfer::WorkspaceEntry;
 use crate::file_error::FileError;
 use crate::requested_path::RequestedPath;
 use crate::roots::Roots;
+use lango_core::ToolError;
 use lango_sandbox::Policy;
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -68,6 +70,16 @@ impl Workspace {
     /// Returns the policy, with links resolved in the paths that exist.
     pub fn policy(&self) -> &Policy {
         self.roots.policy()
+    }
+
+    /// Opens a regular file inside the folders of the policy, which commands and file tools may read too. The path may
+    /// come from anyone: no link leads outside, even if another process swaps it in at this moment.
+    ///
+    /// # Errors
+    /// The file does not exist, is hidden or outside, or cannot be opened.
+    pub fn open_file(&self, path: &str) -> Result<File, ToolError> {
+        let (file, _) = self.locate(path)?.target()?.open_file()?;
+        Ok(file.into_std())
     }
 
     /// Checks a path from a model, which is relative to the workspace or absolute. Does not access it yet.

@@ -17,7 +17,7 @@ use super::watch::{PromptContext, TurnRequest, TypedCommand, watch};
 use crate::exit::Exit;
 use crate::screen::{self, Activity, footer};
 use crate::terminal::{KeyReader, LineReader, Output, Palette, Region, ScreenMode, wrap_prefixed};
-use lango::app::attach::{mentioned_files, missing_files, read_files};
+use lango::app::attach::{check_files, mentioned_files, missing_files, read_mentioned};
 use lango::app::sessions::{Sessions, open_session};
 use lango::app::signals::StopSignals;
 use lango::app::{App, Persistence};
@@ -28,7 +28,6 @@ use lango_engine::{Conversation, RunnerError, TurnEnd};
 use lango_models::OfflineModel;
 use slash::SlashCommand;
 use std::io::IsTerminal;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 use typed_command::{COMMAND_TOOL, CommandModel};
@@ -256,6 +255,7 @@ impl<'a> Chat<'a> {
         match self.question(message) {
             Ok(question) => self.run_turn(TurnRequest::Question(&question), None).await,
             Err(failure) => {
+                self.input.return_message(message);
                 screen::say(&format!("error: {failure}"));
                 Ok(())
             }
@@ -311,39 +311,29 @@ impl<'a> Chat<'a> {
             return Ok(UserInput::from_pipe(message, 0));
         }
         let mut question = UserInput::from(message);
-        // A pasted text may mention any file.
-        let (mentioned, outside): (Vec<PathBuf>, Vec<PathBuf>) = mentioned_files(message)
-            .into_iter()
-            .map(PathBuf::from)
-            .partition(|path| self.is_in_workspace(path));
+        let attached = self.input.attachments.iter();
+        question.files = attached.map(|attached| attached.file.clone()).collect();
         for path in missing_files(message) {
             screen::say(&format!(
                 "not attached, because there is no such file: {}",
                 sanitize(path)
             ));
         }
-        for path in outside {
-            let path = path.display();
-            screen::say(&format!(
-                "not attached, because it is outside of this folder: {path} (/attach {path})"
-            ));
+        // A pasted text may mention any file.
+        for path in mentioned_files(message) {
+            match read_mentioned(&self.app.workspace, path)? {
+                Some(file) => question.files.push(file),
+                None => {
+                    let path = sanitize(path);
+                    screen::say(&format!(
+                        "not attached, because it is outside of this folder or hidden from agents: {path} (/attach {path})"
+                    ));
+                }
+            }
         }
-        let files: Vec<_> = self
-            .input
-            .attachments
-            .iter()
-            .cloned()
-            .chain(mentioned)
-            .collect();
-        question.files = read_files(&files)?;
+        check_files(&question.files)?;
         self.input.attachments.clear();
         Ok(question)
-    }
-
-    fn is_in_workspace(&self, path: &Path) -> bool {
-        let workspace = self.app.workspace.path().canonicalize();
-        let file = path.canonicalize();
-        workspace.is_ok_and(|workspace| file.is_ok_and(|file| file.starts_with(workspace)))
     }
 
     /// Resumes an interrupted turn and asks for pending approvals. The session cannot start another turn before that.

@@ -5,8 +5,8 @@ use super::chat::slash::SlashCommand;
 use crate::terminal::{
     Completion, Editor, History, Key, LiveFrame, Palette, complete_path, fit, wrap_prefixed,
 };
-use lango_core::PermissionMode;
 use lango_core::text::sanitize;
+use lango_core::{AttachedFile, PermissionMode};
 use lango_engine::ModeSwitch;
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -45,12 +45,19 @@ pub(super) struct ChatInput {
     is_menu_closed: bool,
     queued: VecDeque<String>,
     /// The files to attach to the next message.
-    pub(super) attachments: Vec<PathBuf>,
+    pub(super) attachments: Vec<ReadAttachment>,
     folder: PathBuf,
     modes: ModeSwitch,
     pub(super) status: ChatStatus,
     /// A notice below the input, until the next key.
     notice: Option<String>,
+}
+
+/// A file that was read when the user attached it.
+pub(super) struct ReadAttachment {
+    /// The path that the user wrote.
+    pub(super) path: String,
+    pub(super) file: AttachedFile,
 }
 
 struct HistorySearch {
@@ -333,7 +340,7 @@ impl ChatInput {
             frame.rows.push(palette.dim(&fit(&line, columns)));
         }
         for file in &self.attachments {
-            let line = format!("attached: {}", sanitize(&file.to_string_lossy()));
+            let line = format!("attached: {}", sanitize(&file.path));
             frame.rows.push(palette.dim(&line));
         }
         let first = frame.rows.len();

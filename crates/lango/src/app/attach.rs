@@ -3,26 +3,35 @@
 use crate::app::failure::Failure;
 use lango_core::{AttachedFile, Attachment};
 use lango_documents::{AttachmentError, read_attachment};
+use lango_tools::Workspace;
 use rustix::fs::OFlags;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-/// Reads the files that are attached to a question. Fails at the first file that cannot be attached.
+/// Reads the files that the user attaches to a question. Fails at the first file that cannot be attached.
 pub fn read_files(paths: &[impl AsRef<Path>]) -> Result<Vec<AttachedFile>, Failure> {
-    if paths.len() > AttachedFile::PER_MESSAGE {
-        let message = format!(
-            "{} files are attached; a message can have at most {}",
-            paths.len(),
-            AttachedFile::PER_MESSAGE
-        );
-        return Err(Failure::usage(message).next("ask about them in separate messages"));
-    }
+    check_count(paths.len())?;
     let files: Vec<AttachedFile> = paths
         .iter()
         .map(|path| read_file(path.as_ref()))
         .collect::<Result<_, _>>()?;
+    check_files(&files)?;
+    Ok(files)
+}
+
+/// Reads a file that a text mentions. The text may come from anyone, so only what agents can read is attached; `None` if
+/// they cannot read this file.
+pub fn read_mentioned(workspace: &Workspace, path: &str) -> Result<Option<AttachedFile>, Failure> {
+    let file = workspace.open_file(path).ok();
+    file.map(|file| read_open_file(file, Path::new(path)))
+        .transpose()
+}
+
+/// Fails if the files do not fit into one message.
+pub fn check_files(files: &[AttachedFile]) -> Result<(), Failure> {
+    check_count(files.len())?;
     let bytes: usize = files.iter().map(|file| file.bytes.len()).sum();
     if bytes > AttachedFile::MESSAGE_BYTES {
         let message = format!(
@@ -31,22 +40,39 @@ pub fn read_files(paths: &[impl AsRef<Path>]) -> Result<Vec<AttachedFile>, Failu
         );
         return Err(Failure::usage(message).next("ask about them in separate messages"));
     }
-    Ok(files)
+    Ok(())
 }
 
-fn read_file(path: &Path) -> Result<AttachedFile, Failure> {
+fn check_count(count: usize) -> Result<(), Failure> {
+    if count <= AttachedFile::PER_MESSAGE {
+        return Ok(());
+    }
+    let message = format!(
+        "{count} files are attached; a message can have at most {}",
+        AttachedFile::PER_MESSAGE
+    );
+    Err(Failure::usage(message).next("ask about them in separate messages"))
+}
+
+/// Reads a file that the user attaches.
+pub fn read_file(path: &Path) -> Result<AttachedFile, Failure> {
+    let file = open_regular(path).map_err(|error| unreadable(path, &error))?;
+    read_open_file(file, path)
+}
+
+fn unreadable(path: &Path, error: &io::Error) -> Failure {
+    let message = format!("`{}` cannot be attached: {error}", path.display());
+    Failure::usage(message).next("check the name and that you can read the file")
+}
+
+fn read_open_file(mut file: File, path: &Path) -> Result<AttachedFile, Failure> {
     let shown = path.display();
-    let unreadable = |error: io::Error| {
-        let message = format!("`{shown}` cannot be attached: {error}");
-        Failure::usage(message).next("check the name and that you can read the file")
-    };
-    let mut file = open_regular(path).map_err(unreadable)?;
     let max_bytes = AttachedFile::FILE_BYTES as u64;
     let mut bytes = Vec::new();
     file.by_ref()
         .take(max_bytes + 1)
         .read_to_end(&mut bytes)
-        .map_err(unreadable)?;
+        .map_err(|error| unreadable(path, &error))?;
     if bytes.len() as u64 > max_bytes {
         let size = file.metadata().map_or(max_bytes + 1, |data| data.len());
         let message = format!("`{shown}` has {size} bytes; a file can have at most {max_bytes}");

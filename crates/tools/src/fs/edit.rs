@@ -76,7 +76,10 @@ fn inspect(context: &FileContext, arguments: EditArguments) -> Result<Change, Fi
     // An edit that fails now may succeed after an earlier call of the same reply, so its path counts in any case.
     let edit = destination(&context.workspace, &arguments)
         .and_then(|target| Edit::find(target, &arguments));
-    Ok(edit.map_or_else(|_| Change::of_file(&target, ""), |edit| edit.change()))
+    Ok(edit.map_or_else(
+        |_| Change::of_file(&target, "").that_fails(),
+        |edit| edit.change(),
+    ))
 }
 
 fn preview(

@@ -80,7 +80,9 @@ fn change(target: &TargetPath<'_>, content: &str, before: Option<&Original>) -> 
     match before {
         Some(Original::Absent) => change.replacing(b""),
         Some(Original::File { bytes, .. }) => change.replacing(bytes),
-        Some(Original::Large { .. }) | None => change,
+        // What it replaces is not shown.
+        Some(Original::Large { .. }) => change,
+        None => change.that_fails(),
     }
 }
 

@@ -71,6 +71,51 @@ fn an_approved_write_replaces_only_what_the_user_saw() {
 }
 
 #[test]
+fn an_approved_call_that_would_fail_does_not_succeed_later() {
+    let fixture = FileFixture::new();
+    fixture.write("folder", "in the way\n");
+    for (tool, arguments, path, content) in [
+        (
+            "fs_edit",
+            json!({"path": "absent.md", "old": "a\n", "new": "a\nunseen\n"}),
+            "absent.md",
+            "a\n",
+        ),
+        (
+            "fs_edit",
+            json!({"path": "other.md", "old": "a\n", "new": "a\nunseen\n"}),
+            "other.md",
+            "a\n",
+        ),
+        (
+            "fs_write",
+            json!({"path": "folder/a.md", "content": "unseen\n"}),
+            "folder",
+            "",
+        ),
+    ] {
+        fixture.write("other.md", "b\n");
+        let inspection = fixture.inspect(tool, arguments.clone());
+        // Another process makes the call possible while the user reads that it would fail.
+        let changed = fixture.inside(path);
+        match content {
+            "" => std::fs::remove_file(&changed).unwrap(),
+            content => std::fs::write(&changed, content).unwrap(),
+        }
+        let refused = fixture.call_inspected(tool, arguments, inspection);
+        let message = refused.unwrap_err().to_string();
+        assert!(
+            message.contains("not as it was when the user was asked"),
+            "{message}"
+        );
+        if !content.is_empty() {
+            assert_eq!(fixture.read(path), content);
+        }
+    }
+    assert!(!fixture.inside("folder").exists());
+}
+
+#[test]
 fn a_write_follows_a_link_that_stays_inside() {
     let fixture = FileFixture::new();
     fixture.write("data/real.txt", "old");

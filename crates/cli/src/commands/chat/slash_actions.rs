@@ -7,16 +7,17 @@ use crate::commands::resume::{pick_session, print_recap};
 use crate::commands::{agents, approvals, sessions};
 use crate::screen::{self, count, short_number};
 use lango::app::Failure;
-use lango::app::attach::read_files;
+use crate::commands::chat_input::ReadAttachment;
+use lango::app::attach::{check_files, read_file};
 use lango::app::model_offers::list_offers;
 use lango::app::model_table::{Line, lines};
 use lango::app::sessions::open_session;
 use lango_config::Layout;
 use lango_core::text::sanitize;
-use lango_core::{EventBody, EventRange, PermissionMode};
+use lango_core::{AttachedFile, EventBody, EventRange, PermissionMode};
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
-use std::path::PathBuf;
+use std::path::Path;
 
 /// The number of sessions in a list, and of events that are read at once.
 const LISTED_SESSIONS: usize = 15;
@@ -190,12 +191,16 @@ impl Chat<'_> {
                 Failure::usage("which file?").next("/attach PATH, or write @path in a message")
             );
         }
-        let path = PathBuf::from(argument);
-        // Read now, so that a problem is reported here; the message reads it again.
-        let mut files = self.input.attachments.clone();
-        files.push(path.clone());
-        read_files(&files)?;
-        self.input.attachments.push(path);
+        // Read now: until the message is sent, another process could put another file there.
+        let file = read_file(Path::new(argument))?;
+        let attachments = self.input.attachments.iter();
+        let mut files: Vec<AttachedFile> = attachments.map(|read| read.file.clone()).collect();
+        files.push(file.clone());
+        check_files(&files)?;
+        self.input.attachments.push(ReadAttachment {
+            path: argument.to_owned(),
+            file,
+        });
         Ok(screen::print("attached to the next message")?)
     }
 

@@ -10,7 +10,7 @@ mod tool_line;
 mod transcript;
 
 use crate::terminal::{Output, Region, wrap_lines};
-pub use activity::{Activity, short_number, short_time};
+pub use activity::{Activity, QuestionEnd, short_number, short_time};
 pub use bar::{ProgressBar, Ticker, progress_share};
 use lango::app::model_selector::{MODEL_NEXT_STEP, next_step_after};
 use lango_config::redact;
@@ -22,8 +22,8 @@ use lango_models::OfflineModel;
 pub use markdown_transcript::{MarkdownTranscript, fence};
 pub use recap::recap;
 pub use request::{
-    PREVIEW_ROWS, RequestDetail, allowing_rule, colour_request, escape_invisible, request,
-    subject_line,
+    PREVIEW_ROWS, RequestDetail, allowing_rule, colour_request, escape_invisible, frame_mark,
+    request, subject_line,
 };
 use std::borrow::Cow;
 use std::io::{ErrorKind, IsTerminal};

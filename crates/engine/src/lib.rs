@@ -35,6 +35,7 @@ pub use history::History;
 pub use instruction::DELEGATE;
 pub use mode_switch::ModeSwitch;
 pub use partition::{HasToolName, Partition, ToolAssignment, ToolAssignments, partition};
+pub use rejection::reason as rejection_reason;
 pub use runner::{
     AnswerInbox, CancelToken, Conversation, FirstCommit, InterruptedTurnPolicy, ModelCall,
     RecomputeError, Runner, RunnerError, RunnerParts, TurnCommit, TurnEnd, TurnReport, TurnStatus,

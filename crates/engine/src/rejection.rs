@@ -2,8 +2,8 @@
 
 const MARK: &str = "[REJECT]";
 
-/// Returns the reason if the reply is a rejection.
-pub(crate) fn reason(text: &str) -> Option<&str> {
+/// Returns the reason if a reply without calls is a rejection.
+pub fn reason(text: &str) -> Option<&str> {
     let text = text.trim_start_matches(is_formatting);
     let mark = text.get(..MARK.len())?;
     mark.eq_ignore_ascii_case(MARK).then(|| {

@@ -396,7 +396,8 @@ impl<'a> Chat<'a> {
         let context = PromptContext {
             folder: &folder,
             vaults: &vaults,
-            typed_command,
+            // On a plain screen, a pasted line looks like a typed one.
+            typed_command: typed_command.filter(|_| self.screen == ScreenMode::Live),
             mode: &permission_mode,
         };
         let is_live = self.screen == ScreenMode::Live;

@@ -44,6 +44,8 @@ pub(super) struct ChatInput {
     /// The user closed the menu for the current word.
     is_menu_closed: bool,
     queued: VecDeque<String>,
+    /// Whether text of the message was pasted.
+    has_pasted: bool,
     /// The files to attach to the next message.
     pub(super) attachments: Vec<ReadAttachment>,
     folder: PathBuf,
@@ -84,6 +86,7 @@ impl ChatInput {
             selected: 0,
             is_menu_closed: false,
             queued: VecDeque::new(),
+            has_pasted: false,
             attachments: Vec::new(),
             folder: folder.to_owned(),
             modes,
@@ -138,6 +141,11 @@ impl ChatInput {
         self.notice = Some(notice.to_owned());
     }
 
+    /// Removes the notice, because what it is about has ended.
+    pub(super) fn clear_notice(&mut self) {
+        self.notice = None;
+    }
+
     /// Handles a key.
     pub(super) fn handle(&mut self, key: &Key) -> InputAction {
         self.notice = None;
@@ -150,6 +158,10 @@ impl ChatInput {
         match key {
             Key::Ctrl('c') if !self.editor.is_empty() => {
                 self.editor.take();
+            }
+            Key::Ctrl('c') if !self.attachments.is_empty() => {
+                self.attachments.clear();
+                self.notice = Some("the attached files were removed".to_owned());
             }
             Key::Ctrl('c') | Key::Escape => return InputAction::Cancel,
             Key::Ctrl('d') if self.editor.is_empty() => return InputAction::Leave,
@@ -189,6 +201,11 @@ impl ChatInput {
         self.editor.is_empty() && self.queued.is_empty() && self.search.is_none()
     }
 
+    /// Whether the user is in the middle of a message.
+    pub(super) fn is_writing(&self) -> bool {
+        !self.editor.is_empty() || self.search.is_some()
+    }
+
     /// Returns the mode that the status line shows.
     pub(super) fn mode(&self) -> PermissionMode {
         self.modes.get()
@@ -197,6 +214,8 @@ impl ChatInput {
     /// Edits the message. Returns whether the editor handled the key.
     fn edit(&mut self, key: &Key) -> bool {
         let before = self.editor.before_cursor().len();
+        self.has_pasted &= !self.editor.is_empty();
+        self.has_pasted |= matches!(key, Key::Paste(_));
         if self.editor.handle(key) {
             self.is_menu_closed &= self.editor.before_cursor().len() == before;
             self.selected = 0;
@@ -222,6 +241,13 @@ impl ChatInput {
     fn submit(&mut self) -> InputAction {
         if self.editor.text().trim().is_empty() {
             self.editor.take();
+            return InputAction::None;
+        }
+        if std::mem::take(&mut self.has_pasted) && self.editor.text().trim_start().starts_with('!')
+        {
+            let notice =
+                "pasted text starts with `!`: enter runs it as a command, ctrl-c clears it";
+            self.notice = Some(notice.to_owned());
             return InputAction::None;
         }
         let message = self.editor.take();
@@ -314,6 +340,8 @@ impl ChatInput {
                 self.selected = 0;
                 return Some(self.submit());
             }
+            // The path is complete already.
+            Key::Enter if self.editor.before_cursor().ends_with(text) => return None,
             Key::Enter => {
                 self.editor.replace_before_cursor(menu.replaced, text);
                 self.selected = 0;
@@ -327,7 +355,7 @@ impl ChatInput {
     pub(super) fn push_rows(&mut self, frame: &mut LiveFrame, columns: usize, palette: &Palette) {
         let last = self.queued.len().saturating_sub(1);
         for (index, message) in self.queued.iter().enumerate() {
-            let hint = if index == last {
+            let hint = if index == last && self.editor.is_empty() {
                 " · ↑ takes it back"
             } else {
                 ""
@@ -340,8 +368,8 @@ impl ChatInput {
             frame.rows.push(palette.dim(&fit(&line, columns)));
         }
         for file in &self.attachments {
-            let line = format!("attached: {}", sanitize(&file.path));
-            frame.rows.push(palette.dim(&line));
+            let line = format!("attached: {} · ctrl-c removes it", sanitize(&file.path));
+            frame.rows.push(palette.dim(&fit(&line, columns)));
         }
         let first = frame.rows.len();
         if let Some(search) = &self.search {

@@ -5,6 +5,9 @@ use crate::terminal::{Output, Region};
 use lango_markdown::{Stream, Style};
 use std::io;
 
+/// The bytes that one frame renders at most, so that keys are read in between.
+const MAX_RENDERED: usize = 16 * 1024;
+
 /// The streamed answer and how much of it is on the screen.
 pub(super) struct StreamedAnswer {
     style: Style,
@@ -49,13 +52,27 @@ impl StreamedAnswer {
     }
 
     /// Renders what has arrived since the last time, and prints the lines that are settled. Tokens arrive more often
-    /// than frames are drawn, and rendering each of them would be wasted.
+    /// than frames are drawn, and rendering each of them would be wasted. After a flood, the rest follows with the next
+    /// frames.
     pub(super) fn render(&mut self) -> io::Result<()> {
         if self.unrendered.is_empty() || self.is_withdrawn {
             return Ok(());
         }
-        let settled = self.stream.push(&std::mem::take(&mut self.unrendered));
+        let rest = match self.unrendered.len() > MAX_RENDERED {
+            true => self
+                .unrendered
+                .split_off(self.unrendered.floor_char_boundary(MAX_RENDERED)),
+            false => String::new(),
+        };
+        let settled = self
+            .stream
+            .push(&std::mem::replace(&mut self.unrendered, rest));
         self.print(&settled)
+    }
+
+    /// Whether a part of what has arrived waits for the next frame.
+    pub(super) fn is_behind(&self) -> bool {
+        !self.unrendered.is_empty() && !self.is_withdrawn
     }
 
     /// Returns the rows of the part that may still change.
@@ -117,7 +134,9 @@ impl StreamedAnswer {
 
     fn complete(&mut self) -> io::Result<()> {
         self.is_withdrawn = false;
-        self.render()?;
+        while self.is_behind() {
+            self.render()?;
+        }
         let rest = self.start_again().finish();
         self.print(&rest)?;
         self.has_printed = false;

@@ -83,9 +83,10 @@ pub(super) struct TurnScreen<'a> {
     is_dirty: bool,
     last_drawn: Instant,
     is_stopping: bool,
-    /// Lines that are printed later: those of other agents while a question waits, because they would move it off the
-    /// screen, and those about the end of the turn, which follow the streamed answer.
-    held_lines: Vec<String>,
+    /// Updates that are shown after the question, with their lines: they would move it off the screen.
+    held_updates: Vec<(TurnUpdate, Vec<String>)>,
+    /// Lines about the end of the turn, which follow the streamed answer.
+    last_lines: Vec<String>,
 }
 
 /// What the loop that shows a turn has to handle.
@@ -145,7 +146,8 @@ impl<'a> TurnScreen<'a> {
             is_dirty: true,
             last_drawn: Instant::now() - REDRAW_INTERVAL,
             is_stopping: false,
-            held_lines: Vec::new(),
+            held_updates: Vec::new(),
+            last_lines: Vec::new(),
         }
     }
 
@@ -160,7 +162,17 @@ impl<'a> TurnScreen<'a> {
                 screen::write_line(&screen::json(event, Layout::Line)?)?;
             }
         }
-        match (&update, &mut self.answer) {
+        let lines = self.activity.update(&update);
+        if self.prompt.is_some() || self.is_suspended {
+            self.held_updates.push((update, lines));
+            return Ok(());
+        }
+        self.show(&update, lines)
+    }
+
+    /// Shows an update as text of the answer or as lines.
+    fn show(&mut self, update: &TurnUpdate, lines: Vec<String>) -> io::Result<()> {
+        match (update, &mut self.answer) {
             (TurnUpdate::Draft { text, .. }, Some(answer)) => {
                 answer.push(text)?;
                 return match self.display.screen {
@@ -179,11 +191,10 @@ impl<'a> TurnScreen<'a> {
             }
             _ => {}
         }
-        let lines = self.activity.update(&update);
         if self.display.is_quiet {
             return Ok(());
         }
-        let shown = match (self.display.detail, &update) {
+        let shown = match (self.display.detail, update) {
             (ActivityDetail::Everything, _) => lines.len(),
             (ActivityDetail::Calls, TurnUpdate::Stored(events)) => {
                 let is_result =
@@ -192,27 +203,30 @@ impl<'a> TurnScreen<'a> {
             }
             (ActivityDetail::Calls, _) => 0,
         };
-        let ends_turn = matches!(&update, TurnUpdate::Stored(events) if events
+        let lines = lines.into_iter().take(shown);
+        let ends_turn = matches!(update, TurnUpdate::Stored(events) if events
             .iter()
             .any(|event| matches!(event.body, EventBody::TurnFinished { .. })));
-        let is_held = self.prompt.is_some()
-            || self.is_suspended
-            || (ends_turn && self.answer.as_ref().is_some_and(StreamedAnswer::is_shown));
-        self.held_lines.extend(lines.into_iter().take(shown));
-        if is_held {
+        if ends_turn && self.answer.as_ref().is_some_and(StreamedAnswer::is_shown) {
+            self.last_lines.extend(lines);
             return Ok(());
         }
-        self.print_held_lines()
+        lines.into_iter().try_for_each(|line| self.show_line(&line))
     }
 
-    fn print_held_lines(&mut self) -> io::Result<()> {
-        for line in std::mem::take(&mut self.held_lines) {
-            if let Some(answer) = &mut self.answer {
-                answer.interrupt()?;
-            }
-            self.print_line(&line)?;
+    /// Shows what happened while a question was open.
+    fn show_held_updates(&mut self) -> io::Result<()> {
+        for (update, lines) in std::mem::take(&mut self.held_updates) {
+            self.show(&update, lines)?;
         }
         Ok(())
+    }
+
+    fn show_line(&mut self, line: &str) -> io::Result<()> {
+        if let Some(answer) = &mut self.answer {
+            answer.interrupt()?;
+        }
+        self.print_line(line)
     }
 
     /// Prints a line of progress; on a live screen wrapped at words.
@@ -267,16 +281,26 @@ impl<'a> TurnScreen<'a> {
             return Ok(());
         }
         self.is_dirty = false;
-        if let Some(answer) = &mut self.answer {
-            answer.render()?;
-        }
-        if let Some((prompt, _)) = &mut self.prompt
-            && prompt.arm()
-        {
-            title("lango ? approve");
+        let is_writing = self.input.as_ref().is_some_and(|input| input.is_writing());
+        match (&mut self.prompt, &mut self.answer) {
+            (Some((prompt, _)), _) => {
+                if prompt.arm(is_writing) {
+                    title("lango ? approve");
+                }
+            }
+            (None, Some(answer)) => {
+                answer.render()?;
+                self.is_dirty = answer.is_behind();
+            }
+            (None, None) => {}
         }
         let frame = self.frame();
         Region::draw(&frame)
+    }
+
+    /// Whether the user typed a command, of which only the call is shown.
+    pub(super) fn shows_only_calls(&self) -> bool {
+        self.display.detail == ActivityDetail::Calls
     }
 
     fn is_live(&self) -> bool {
@@ -291,9 +315,6 @@ impl<'a> TurnScreen<'a> {
     fn frame(&mut self) -> LiveFrame {
         let columns = columns();
         let mut frame = LiveFrame::default();
-        if let Some(answer) = &mut self.answer {
-            frame.rows.extend(answer.live_rows());
-        }
         let spinner = {
             let turns = self.activity.elapsed().as_millis() / SPINNER_INTERVAL.as_millis();
             SPINNER[turns as usize % SPINNER.len()]
@@ -303,18 +324,21 @@ impl<'a> TurnScreen<'a> {
             .as_ref()
             .is_some_and(|(prompt, _)| prompt.is_armed());
         match &self.prompt {
+            // Below its box, so that nothing stands between the two. What agents write meanwhile is not shown: it could
+            // look like another box, or move this one off the screen.
             Some((prompt, _)) => {
-                if self.activity.has_running() {
-                    let others = self.activity.rows(spinner, "others go on", columns);
-                    frame.rows.extend(others);
-                }
                 let others = self.activity.waiting().saturating_sub(1);
                 let (rows, cursor) = prompt.rows(columns, others, &self.palette);
-                let above = frame.rows.len();
                 frame.rows.extend(rows);
-                frame.cursor = cursor.map(|(row, column)| (row + above, column));
+                frame.cursor = cursor;
+                frame
+                    .rows
+                    .extend(self.activity.others_row(spinner, columns));
             }
             None => {
+                if let Some(answer) = &mut self.answer {
+                    frame.rows.extend(answer.live_rows());
+                }
                 let hint = match (self.is_stopping, self.input.is_some()) {
                     (true, _) => "stopping …",
                     (false, true) => "esc stops",
@@ -359,7 +383,7 @@ impl<'a> TurnScreen<'a> {
                 if self.prompt.is_none() {
                     return Ok(ScreenAction::Stop);
                 }
-                self.answer_question(Reply::Wait);
+                self.answer_question(Reply::Wait)?;
                 return Ok(ScreenAction::Continue);
             }
             _ => {}
@@ -370,7 +394,7 @@ impl<'a> TurnScreen<'a> {
                 PromptStep::Handled => return Ok(ScreenAction::Continue),
                 PromptStep::View => return Ok(ScreenAction::View),
                 PromptStep::Reply(reply) => {
-                    self.answer_question(reply);
+                    self.answer_question(reply)?;
                     return Ok(ScreenAction::Continue);
                 }
             }
@@ -387,7 +411,7 @@ impl<'a> TurnScreen<'a> {
         if let (true, Some((prompt, _))) = (is_switched, &self.prompt)
             && prompt.is_answered_by_mode()
         {
-            self.answer_question(Reply::Answered(ApprovalAnswer::Once));
+            self.answer_question(Reply::Answered(ApprovalAnswer::Once))?;
             return Ok(ScreenAction::Continue);
         }
         Ok(match action {
@@ -402,6 +426,10 @@ impl<'a> TurnScreen<'a> {
                 ScreenAction::Continue
             }
             InputAction::Cancel => ScreenAction::Stop,
+            InputAction::ShowOutput if self.prompt.is_some() => {
+                input.notify("answer the question first; then ctrl-o shows output");
+                ScreenAction::Continue
+            }
             InputAction::ShowOutput => {
                 self.show_output()?;
                 ScreenAction::Continue
@@ -419,6 +447,7 @@ impl<'a> TurnScreen<'a> {
     /// Ends the display: completes the streamed answer and removes the live part. Returns whether the answer is on the
     /// screen.
     pub(super) fn finish(&mut self, answer: Option<&str>) -> io::Result<bool> {
+        self.show_held_updates()?;
         let is_shown = match (&mut self.answer, answer) {
             (Some(streamed), _) => {
                 streamed.finish(answer)?;
@@ -426,7 +455,12 @@ impl<'a> TurnScreen<'a> {
             }
             (None, _) => false,
         };
-        self.print_held_lines()?;
+        for line in std::mem::take(&mut self.last_lines) {
+            self.show_line(&line)?;
+        }
+        if let Some(input) = &mut self.input {
+            input.clear_notice();
+        }
         if self.activity.elapsed() > BELL_AFTER {
             Region::send("\u{7}");
         }

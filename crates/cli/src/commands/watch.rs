@@ -8,7 +8,7 @@ use lango::app::signals::{StopSignal, StopSignals};
 use lango::app::vault::UserVaults;
 use lango::{TurnAction, TurnRun};
 use lango_core::{
-    ApprovalAnswer, ApprovalId, ApprovalRequest, PendingApproval, SessionId, UserInput,
+    ApprovalAnswer, ApprovalId, ApprovalRequest, Outcome, PendingApproval, SessionId, UserInput,
 };
 use lango_engine::{
     CancelToken, Conversation, ModeSwitch, RunnerError, TurnEnd, TurnUpdate, UpdateReceiver,
@@ -196,6 +196,9 @@ impl<T: Future<Output = Result<TurnEnd, RunnerError>> + Unpin> Watcher<'_, T> {
         tokio::select! {
             biased;
             result = &mut self.turn, if self.end.is_none() => self.end = Some(result),
+            signal = self.signals.next() => self.handle_signal(signal)?,
+            // Before the updates: a flood of them must not keep the user from stopping the turn.
+            event = self.screen.next_event() => self.handle_event(event).await?,
             update = update => match update {
                 Some(update) => {
                     self.has_started |= matches!(update, TurnUpdate::Stored(_));
@@ -205,8 +208,6 @@ impl<T: Future<Output = Result<TurnEnd, RunnerError>> + Unpin> Watcher<'_, T> {
                 None => std::future::pending().await,
             },
             Some(message) = self.messages.recv() => self.handle_message(message).await?,
-            signal = self.signals.next() => self.handle_signal(signal),
-            event = self.screen.next_event() => self.handle_event(event).await?,
         }
         Ok(ControlFlow::Continue(()))
     }
@@ -225,15 +226,16 @@ impl<T: Future<Output = Result<TurnEnd, RunnerError>> + Unpin> Watcher<'_, T> {
         }
     }
 
-    fn handle_signal(&mut self, signal: StopSignal) {
+    fn handle_signal(&mut self, signal: StopSignal) -> io::Result<()> {
         self.is_terminated |= signal == StopSignal::Terminate;
         match (self.screen.is_asking(), signal) {
-            (true, StopSignal::Interrupt) => self.screen.answer_question(Reply::Stop),
-            (true, StopSignal::Terminate) => self.screen.answer_question(Reply::Wait),
+            (true, StopSignal::Interrupt) => self.screen.answer_question(Reply::Stop)?,
+            (true, StopSignal::Terminate) => self.screen.answer_question(Reply::Wait)?,
             // A prompt handles signals itself, because it has to restore the terminal.
             (false, _) if self.is_preparing => {}
             (false, _) => self.stop(),
         }
+        Ok(())
     }
 
     fn stop(&mut self) {
@@ -287,6 +289,12 @@ impl<T: Future<Output = Result<TurnEnd, RunnerError>> + Unpin> Watcher<'_, T> {
         session: &SessionId,
     ) -> Result<(TurnEnd, io::Result<bool>), Failure> {
         let answer = match &self.end {
+            // The line of a command that the user typed and stopped says everything.
+            Some(Ok(TurnEnd::Finished(report)))
+                if self.screen.shows_only_calls() && report.outcome == Outcome::Cancelled =>
+            {
+                None
+            }
             Some(Ok(TurnEnd::Finished(report))) if !report.structured => {
                 report.answer_without_error()
             }

@@ -12,14 +12,15 @@ use super::tool_line::{
     call_text, has_failed, last_lines, refusal_text, result_text, status_symbol,
 };
 use crate::terminal::{Colour, Palette};
-use answer_line::answer_line;
+pub use answer_line::QuestionEnd;
+use answer_line::{answer_line, closing_line};
 use lango::app::attach::attachment_line;
 use lango_core::text::sanitize;
 use lango_core::{
-    AgentName, ApprovalId, CallId, CallStatus, Event, EventBody, FrameId, Timestamp, ToolName,
-    TurnFault,
+    AgentName, ApprovalAnswer, ApprovalId, CallId, CallStatus, Event, EventBody, FrameId,
+    Timestamp, ToolName, TurnFault,
 };
-use lango_engine::TurnUpdate;
+use lango_engine::{TurnUpdate, rejection_reason};
 use serde_json::Value;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -27,6 +28,10 @@ use std::time::{Duration, Instant};
 
 /// The characters of a task that tell two delegations to the same agent apart.
 const TASK_CHARACTERS: usize = 40;
+
+/// The characters of a task and of a correction that are shown; [`Activity::full_result`] shows all.
+const SHOWN_TASK_CHARACTERS: usize = 80;
+const CORRECTION_CHARACTERS: usize = 100;
 
 /// The characters of an agent's report that are shown; [`Activity::full_result`] shows all.
 const REPORT_CHARACTERS: usize = 200;
@@ -51,6 +56,8 @@ pub struct Activity {
     calls: HashMap<CallId, RunningCall>,
     /// The calls that the user was asked about, until there is an answer.
     asked: HashMap<ApprovalId, String>,
+    /// The answers whose line is on the screen already.
+    closed: HashMap<ApprovalId, ApprovalAnswer>,
     /// The tokens that providers reported.
     reported_tokens: u64,
     results: VecDeque<ToolResult>,
@@ -127,6 +134,7 @@ impl Activity {
             made: HashMap::new(),
             calls: HashMap::new(),
             asked: HashMap::new(),
+            closed: HashMap::new(),
             reported_tokens: 0,
             results: VecDeque::new(),
             shown_results: 0,
@@ -140,6 +148,7 @@ impl Activity {
         self.made.clear();
         self.calls.clear();
         self.asked.clear();
+        self.closed.clear();
         self.reported_tokens = 0;
     }
 
@@ -206,6 +215,16 @@ impl Activity {
         Some(format!("{}\n{output}", self.palette.bold(&result.title)))
     }
 
+    /// Returns the line that closes the box of a question. The stored answer gets no second one.
+    pub fn closing_line(&mut self, request: &ApprovalId, end: QuestionEnd) -> String {
+        let call = self.asked.get(request).map_or("", String::as_str);
+        let line = closing_line(&end, call, &self.palette);
+        if let QuestionEnd::Answered(answer) = end {
+            self.closed.insert(request.clone(), answer);
+        }
+        line
+    }
+
     fn frame(&mut self, id: &FrameId, agent: &AgentName) -> &mut Frame {
         let known = self.frames.iter().position(|frame| frame.id == *id);
         let index = known.unwrap_or_else(|| {
@@ -254,7 +273,9 @@ impl Activity {
                 }
                 let frame = self.frame(&event.frame, who);
                 frame.model = None;
-                let is_report = !frame.is_answer && !text.trim().is_empty();
+                // A rejection has a line of its own.
+                let is_rejection = calls.is_empty() && rejection_reason(text).is_some();
+                let is_report = !frame.is_answer && !is_rejection && !text.trim().is_empty();
                 let mut lines = Vec::new();
                 if is_report {
                     lines.push(self.reported(event, text));
@@ -319,7 +340,10 @@ impl Activity {
                 ..
             } if event.frame.is_root() => Vec::new(),
             EventBody::TurnCorrected { fault, detail, .. } => {
-                let line = format!("  ! {}", one_line(detail, 100));
+                if detail.chars().count() > CORRECTION_CHARACTERS {
+                    self.keep_result(format!("{who} was told:"), detail);
+                }
+                let line = format!("  ! {}", one_line(detail, CORRECTION_CHARACTERS));
                 let mut lines = vec![self.palette.colour(&line, Colour::Yellow)];
                 if ends_frame(*fault) {
                     lines.extend(self.close_frame(event, CallStatus::Error));
@@ -340,7 +364,12 @@ impl Activity {
                     }
                 }
                 let call = self.asked.remove(request).unwrap_or_default();
-                answer_line(answer, by, &call).into_iter().collect()
+                match self.closed.remove(request) {
+                    Some(shown) if shown == *answer => Vec::new(),
+                    _ => answer_line(answer, by, &call, &self.palette)
+                        .into_iter()
+                        .collect(),
+                }
             }
             _ => Vec::new(),
         };
@@ -354,7 +383,10 @@ impl Activity {
             return Vec::new();
         };
         let id = FrameId::from(call);
-        let task = one_line(task, 80);
+        if task.chars().count() > SHOWN_TASK_CHARACTERS {
+            self.keep_result(format!("{} → {agent}", event.author), task);
+        }
+        let task = one_line(task, SHOWN_TASK_CHARACTERS);
         let frame = self.frame(&id, agent);
         frame.is_answer = *finish;
         frame.task.clone_from(&task);
@@ -399,14 +431,24 @@ impl Activity {
         } else {
             self.symbol(status)
         };
-        self.keep_result(format!("{} {text}", event.author), output);
         let parts = [format!("  {who} {symbol} {text}"), result, time];
         let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
         let mut lines = vec![parts.join("  ")];
-        if has_failed(tool, status, output) {
-            let end = last_lines(tool, output).into_iter();
-            lines.extend(end.map(|line| self.palette.dim(&format!("      {line}"))));
-        }
+        let end = match status {
+            // What a stopped command printed is not in its result.
+            CallStatus::Unknown => ran.output.lines().collect(),
+            _ if has_failed(tool, status, output) => last_lines(tool, output),
+            _ => Vec::new(),
+        };
+        let printed = match status {
+            CallStatus::Unknown if !end.is_empty() => format!("…\n{}\n{output}", end.join("\n")),
+            _ => output.to_owned(),
+        };
+        self.keep_result(format!("{} {text}", event.author), &printed);
+        lines.extend(
+            end.iter()
+                .map(|line| self.palette.dim(&format!("      {line}"))),
+        );
         lines
     }
 

@@ -161,27 +161,39 @@ fn other_version<'a>(lines: &[&'a str], index: usize) -> Option<&'a str> {
     is(other, if sign == '-' { '+' } else { '-' }).then(|| lines[other])
 }
 
-/// Colours a formatted request: its heading, and the added and removed lines of a diff.
+/// Colours a mark of the frame around a request. Markdown never has this colour, so a model cannot draw such a box.
+pub fn frame_mark(mark: &str, palette: &Palette) -> String {
+    palette.colour(mark, Colour::Yellow)
+}
+
+/// Colours a formatted request: its frame, its heading, and the added and removed lines of a diff.
 pub fn colour_request(text: &str, palette: &Palette) -> String {
-    // Markdown never has this colour, so a model cannot draw such a box.
-    let frame = |mark: &str| palette.colour(mark, Colour::Yellow);
-    let colour = |line: &str| {
-        let content = line.strip_prefix("│   ").unwrap_or_default();
+    // The colour of a changed line also applies to the rows that continue it.
+    let mut changed = None;
+    let mut colour = |line: &str| {
         if let Some(heading) = line.strip_prefix('┌') {
-            format!("{}{}", frame("┌"), palette.bold(heading))
-        } else if content.starts_with('+') {
-            palette.colour(line, Colour::Green)
-        } else if content.starts_with('-') {
-            palette.colour(line, Colour::Red)
-        } else if content.starts_with("@@") {
-            palette.colour(line, Colour::Cyan)
-        } else if let Some(rest) = line.strip_prefix('│') {
-            format!("{}{rest}", frame("│"))
-        } else {
-            line.to_owned()
+            return format!("{}{}", frame_mark("┌", palette), palette.bold(heading));
         }
+        let Some(content) = line.strip_prefix('│') else {
+            return line.to_owned();
+        };
+        if let Some(content) = content.strip_prefix("   ") {
+            changed = match content.as_bytes() {
+                [b'+', ..] => Some(Colour::Green),
+                [b'-', ..] => Some(Colour::Red),
+                [b'@', b'@', ..] => Some(Colour::Cyan),
+                _ => None,
+            };
+        } else if !content.starts_with(" ↳ ") {
+            changed = None;
+        }
+        let content = match changed {
+            Some(colour) => palette.colour(content, colour),
+            None => content.to_owned(),
+        };
+        format!("{}{content}", frame_mark("│", palette))
     };
-    let lines: Vec<String> = text.lines().map(colour).collect();
+    let lines: Vec<String> = text.lines().map(&mut colour).collect();
     lines.join("\n")
 }
 

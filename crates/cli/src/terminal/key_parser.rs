@@ -129,6 +129,9 @@ fn parse(bytes: &[u8], is_last: bool) -> Parsed {
         [0x1b, 0x1b, ..] => Parsed::Key(Some(Key::Escape), 1),
         [0x1b, b'[' | b'O'] if is_last => Parsed::Key(Some(Key::Alt(char::from(bytes[1]))), 2),
         [0x1b, b'['] | [0x1b, b'O'] | [0x1b, b'[', b'['] if !is_last => Parsed::Incomplete,
+        // A report of the mouse: three bytes follow.
+        [0x1b, b'[', b'M', rest @ ..] if rest.len() < 3 && !is_last => Parsed::Incomplete,
+        [0x1b, b'[', b'M', rest @ ..] => Parsed::Key(None, 3 + rest.len().min(3)),
         // Function keys of the Linux console.
         [0x1b, b'[', b'[', ..] => Parsed::Key(None, bytes.len().min(4)),
         [0x1b, b'[', rest @ ..] => parse_sequence(rest, is_last),
@@ -367,6 +370,7 @@ mod tests {
         for unknown in [
             &b"\x1b[?62;22c"[..],
             b"\x1b[<0;10;10M",
+            b"\x1b[M yy",
             b"\x1b[[A",
             b"\x1bOP",
             b"\x1b[15~",

@@ -2,6 +2,7 @@
 
 use super::key_parser::KeyParser;
 use super::raw_mode::{RawMode, open_keyboard};
+use super::region::RESIZE_PAUSE;
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use rustix::process::{getpid, kill_process};
@@ -69,10 +70,13 @@ pub struct KeyReader {
     /// When the last bytes of a paste were read.
     pasted: Option<Instant>,
     resize: Signal,
+    resized: Option<Instant>,
+    /// The process was stopped by another one, and continues.
+    resume: Signal,
     hangup: Signal,
     terminate: Signal,
     quit: Signal,
-    _raw: RawMode,
+    raw: RawMode,
 }
 
 impl KeyReader {
@@ -104,10 +108,12 @@ impl KeyReader {
             last_read: Instant::now(),
             pasted: None,
             resize: signal(SignalKind::window_change())?,
+            resized: None,
+            resume: signal(SignalKind::from_raw(rustix::process::Signal::CONT.as_raw()))?,
             hangup: signal(SignalKind::hangup())?,
             terminate: signal(SignalKind::terminate())?,
             quit: signal(SignalKind::quit())?,
-            _raw: raw,
+            raw,
         })
     }
 
@@ -122,7 +128,20 @@ impl KeyReader {
                 _ = self.hangup.recv() => return Key::Closed,
                 _ = self.terminate.recv() => return Key::Closed,
                 _ = self.quit.recv() => return Key::Closed,
-                Some(()) = self.resize.recv() => return Key::Resize,
+                Some(()) = self.resize.recv() => {
+                    self.resized = Some(Instant::now());
+                    return Key::Resize;
+                }
+                // Once more when the size stays, because nothing is drawn before.
+                () = sleep_until(self.resized.unwrap_or(self.last_read) + 2 * RESIZE_PAUSE), if self.resized.is_some() => {
+                    self.resized = None;
+                    return Key::Resize;
+                }
+                Some(()) = self.resume.recv() => {
+                    // The shell has set the terminal to its normal mode.
+                    let _ = self.raw.apply();
+                    return Key::Resize;
+                }
                 read = read(&self.keyboard) => read,
                 () = sleep_until(self.last_read + ESCAPE_DELAY), if self.parser.is_incomplete() => {
                     match self.parser.last_key() {

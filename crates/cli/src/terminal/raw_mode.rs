@@ -36,15 +36,22 @@ impl RawMode {
     /// Enters raw mode.
     pub(super) fn enter(keyboard: OwnedFd) -> io::Result<Self> {
         let before = tcgetattr(&keyboard)?;
-        let mut raw = before.clone();
+        let mode = Self { keyboard, before };
+        mode.apply()?;
+        Ok(mode)
+    }
+
+    /// Enters raw mode again, after a shell has set the terminal to its normal mode.
+    pub(super) fn apply(&self) -> io::Result<()> {
+        let mut raw = self.before.clone();
         raw.make_raw();
         // A read returns at once, also without a key, so that no other reader can make it wait.
         raw.special_codes[SpecialCodeIndex::VMIN] = 0;
         raw.special_codes[SpecialCodeIndex::VTIME] = 0;
-        tcsetattr(&keyboard, OptionalActions::Now, &raw)?;
+        tcsetattr(&self.keyboard, OptionalActions::Now, &raw)?;
         IS_RAW.store(true, Ordering::Relaxed);
         write(ENABLE_BRACKETED_PASTE);
-        Ok(Self { keyboard, before })
+        Ok(())
     }
 }
 

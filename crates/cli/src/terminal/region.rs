@@ -11,6 +11,10 @@ use rustix::io::Errno;
 use std::fmt::Write as _;
 use std::io::{self, ErrorKind, Write};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// How long the width has to stay the same before the region is drawn again.
+pub(super) const RESIZE_PAUSE: Duration = Duration::from_millis(120);
 
 /// Where the region is drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,6 +40,8 @@ pub struct Region;
 struct State {
     output: Output,
     columns: usize,
+    /// When the width changed last, until the region is drawn again.
+    resized: Option<Instant>,
     shown: LiveFrame,
     /// The row and the column of the region in which the cursor is.
     cursor_row: usize,
@@ -48,6 +54,9 @@ const BEGIN_UPDATE: &str = "\u{1b}[?2026h";
 const END_UPDATE: &str = "\u{1b}[?2026l";
 const HIDE_CURSOR: &str = "\u{1b}[?25l";
 const SHOW_CURSOR: &str = "\u{1b}[?25h";
+/// Terminals disagree about the width of some characters. Without wrapping, a row never takes two.
+const NO_WRAP: &str = "\u{1b}[?7l";
+const WRAP: &str = "\u{1b}[?7h";
 const CLEAR_LINE: &str = "\u{1b}[K";
 const CLEAR_BELOW: &str = "\u{1b}[J";
 
@@ -57,6 +66,7 @@ impl Region {
         *lock() = Some(State {
             output,
             columns: columns(),
+            resized: None,
             shown: LiveFrame::default(),
             cursor_row: 0,
             cursor_column: 0,
@@ -130,14 +140,18 @@ impl Region {
 
 impl State {
     fn draw(&mut self, frame: &LiveFrame) -> io::Result<()> {
-        // The terminal may have wrapped the rows at a new width before the key reader says so.
-        let is_resized = columns() != self.columns;
-        let mut update = String::from(BEGIN_UPDATE);
-        update.push_str(HIDE_CURSOR);
-        if is_resized {
-            update.push_str(&self.erase());
+        // The terminal wraps what is on the screen at each new width. While the user drags the window, nothing is drawn
+        // that could be left over.
+        if columns() != self.columns {
             self.columns = columns();
+            self.resized = Some(Instant::now());
+            let erased = self.erase();
+            return write(self.output, &erased);
         }
+        if self.resized.is_some_and(|at| at.elapsed() < RESIZE_PAUSE) {
+            return Ok(());
+        }
+        self.resized = None;
         let frame = LiveFrame {
             rows: frame
                 .rows
@@ -146,9 +160,10 @@ impl State {
                 .collect(),
             cursor: frame.cursor,
         };
-        if frame == self.shown && !is_resized {
+        if frame == self.shown {
             return Ok(());
         }
+        let mut update = format!("{BEGIN_UPDATE}{HIDE_CURSOR}");
         if frame.rows.len() < self.shown.rows.len() || self.shown.rows.is_empty() {
             update.push_str(&self.erase());
             self.append_rows(&mut update, &frame);
@@ -180,6 +195,7 @@ impl State {
 
     /// Writes all rows; the cursor is in the first one.
     fn append_rows(&mut self, update: &mut String, frame: &LiveFrame) {
+        update.push_str(NO_WRAP);
         for (index, row) in frame.rows.iter().enumerate() {
             if index > 0 {
                 update.push_str(newline());
@@ -188,6 +204,7 @@ impl State {
         }
         self.cursor_row = frame.rows.len().saturating_sub(1);
         self.cursor_column = self.column_after(frame.rows.last());
+        update.push_str(WRAP);
         self.place_cursor(update, frame);
     }
 
@@ -197,6 +214,7 @@ impl State {
             let _ = write!(update, "\u{1b}[{}A", self.cursor_row);
         }
         update.push('\r');
+        update.push_str(NO_WRAP);
         for (index, row) in frame.rows.iter().enumerate() {
             if index > 0 {
                 update.push_str(newline());
@@ -209,6 +227,7 @@ impl State {
             }
         }
         self.cursor_row = frame.rows.len().saturating_sub(1);
+        update.push_str(WRAP);
         self.place_cursor(update, frame);
     }
 

@@ -56,7 +56,7 @@ pub(super) fn only_attributes(text: &str) -> Cow<'_, str> {
 }
 
 /// Returns the width of a line in columns, without its attributes.
-pub(super) fn width(line: &str) -> usize {
+pub fn width(line: &str) -> usize {
     if line.contains('\u{1b}') {
         let glyphs = pieces(line).map(|piece| match piece {
             Piece::Escape(_) => 0,

@@ -77,12 +77,23 @@ impl EffectCall {
             Some(CallStatus::Unknown) => "outcome unknown",
             Some(CallStatus::Error) | None => "not completed",
         };
-        let arguments = self.arguments.to_string();
+        let arguments = self.plain_arguments();
         let mut shown: String = arguments.chars().take(MAX_ARGUMENT_CHARS).collect();
         if shown.len() < arguments.len() {
             shown.push('…');
         }
         let Self { agent, tool, .. } = self;
         Some(format!("\n- {agent} used {tool} {shown}: {end}"))
+    }
+
+    /// Returns the arguments for people: a single text, such as a command, without its JSON.
+    fn plain_arguments(&self) -> String {
+        let mut fields = self.arguments.as_object().into_iter().flatten();
+        match (fields.next(), fields.next()) {
+            (Some((_, Value::String(text))), None) if !text.contains(['`', '\n']) => {
+                format!("`{text}`")
+            }
+            _ => self.arguments.to_string(),
+        }
     }
 }

@@ -223,7 +223,7 @@ impl Turn {
     /// assumes that nothing was done.
     fn store_effects_notice(&mut self, cause: &str) -> Option<u64> {
         self.state.effects.describe()?;
-        let cause = format!("{cause} It goes on only if it is asked for again.");
+        let cause = format!("{cause} To continue, ask for it again.");
         Some(self.store_notice(&cause))
     }
 

@@ -2,8 +2,9 @@
 //! counts, and neither does a key while the user is still typing.
 
 use super::question::{GrantScope, Question, Reply};
-use crate::screen::count;
+use crate::screen::{self, count};
 use crate::terminal::{ANSWER_PAUSE, Colour, Editor, Key, Palette, wrap_prefixed};
+use std::iter::repeat;
 use std::time::Instant;
 
 /// What a key did.
@@ -23,6 +24,10 @@ pub(in crate::commands) struct QuestionPrompt {
     /// When the question appeared, or the user last pressed a key that did not count.
     quiet_since: Instant,
     is_armed: bool,
+    /// Whether the user is in the middle of a message, to which the keys belong.
+    is_writing: bool,
+    /// Whether the window is too low for the box, and the user has not viewed the call.
+    must_view: bool,
 }
 
 enum Stage {
@@ -46,12 +51,26 @@ impl QuestionPrompt {
             stage: Stage::Keys,
             quiet_since: Instant::now(),
             is_armed: false,
+            is_writing: false,
+            must_view: false,
         }
     }
 
-    /// Whether keys count from now on. Returns true once, when that becomes so.
-    pub(in crate::commands) fn arm(&mut self) -> bool {
-        if self.is_armed || self.quiet_since.elapsed() < ANSWER_PAUSE {
+    /// Says whether a part of the box is off the screen. Then no key allows the call before it was viewed.
+    pub(in crate::commands) fn expect_view(&mut self, is_cut: bool) {
+        self.must_view = is_cut;
+    }
+
+    /// Accepts every key again, because the user has viewed the call.
+    pub(in crate::commands) fn viewed(&mut self) {
+        self.must_view = false;
+    }
+
+    /// Whether keys count from now on: not while the user pauses in the middle of a message. Returns true once, when that
+    /// becomes so.
+    pub(in crate::commands) fn arm(&mut self, is_writing: bool) -> bool {
+        self.is_writing = is_writing;
+        if self.is_armed || is_writing || self.quiet_since.elapsed() < ANSWER_PAUSE {
             return false;
         }
         self.is_armed = true;
@@ -115,11 +134,12 @@ impl QuestionPrompt {
                     Ok(answer) => PromptStep::Reply(Reply::Answered(answer)),
                     Err(_) => PromptStep::Handled,
                 },
-                (Key::Escape, _) => {
+                // The user is typing something else.
+                _ => {
                     self.stage = Stage::Keys;
+                    self.disarm();
                     PromptStep::Handled
                 }
-                _ => PromptStep::Handled,
             },
             Stage::Text(editor) => match key {
                 Key::Escape => {
@@ -153,6 +173,9 @@ impl QuestionPrompt {
             .iter()
             .any(|choice| choice.key == letter)
         {
+            return PromptStep::Handled;
+        }
+        if self.must_view && !matches!(letter, 'v' | 'n' | 'e' | 't') {
             return PromptStep::Handled;
         }
         if let Some(answer) = self.question.simple_answer(letter) {
@@ -209,16 +232,14 @@ impl QuestionPrompt {
         others: usize,
         palette: &Palette,
     ) -> (Vec<String>, Option<(usize, usize)>) {
-        let headline = wrap_prefixed(
-            &self.question.headline(),
-            "└ ",
-            "  ",
-            columns.saturating_sub(2),
-        );
-        let mut rows: Vec<String> = headline.iter().map(|line| palette.bold(line)).collect();
-        if let Some(last) = rows.last_mut() {
-            last.push('?');
-        }
+        let headline = format!("{}?", self.question.headline());
+        let headline = wrap_prefixed(&headline, "", "", columns.saturating_sub(2));
+        let marks = std::iter::once(screen::frame_mark("└", palette)).chain(repeat(" ".to_owned()));
+        let mut rows: Vec<String> = headline
+            .iter()
+            .zip(marks)
+            .map(|(line, mark)| format!("{mark} {}", palette.bold(line)))
+            .collect();
         match &self.stage {
             Stage::Keys => {
                 for choice in self.question.choices() {
@@ -246,10 +267,16 @@ impl QuestionPrompt {
                     0 => String::new(),
                     others => format!(" · {} after this", count(others as u64, "question")),
                 };
-                let hint = if self.is_armed {
-                    format!("press a key · esc stops the turn{later}{accept}{others}")
-                } else {
-                    format!("keys count after a short pause{others}")
+                let hint = match (self.is_armed, self.is_writing) {
+                    (true, _) if self.must_view => {
+                        "the window is too low for the call: v shows it, then the other keys count"
+                            .to_owned()
+                    }
+                    (true, _) => format!("press a key · esc stops the turn{later}{accept}{others}"),
+                    (false, true) => format!(
+                        "your message comes first: enter queues it, ctrl-u clears it{others}"
+                    ),
+                    (false, false) => format!("keys count after a short pause{others}"),
                 };
                 let hint = wrap_prefixed(&hint, "  ", "  ", columns);
                 rows.extend(hint.iter().map(|line| palette.dim(line)));

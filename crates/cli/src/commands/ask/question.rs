@@ -2,11 +2,11 @@
 
 use super::super::ask::reason;
 use crate::screen::{self, PREVIEW_ROWS, RequestDetail, call_text};
-use lango_core::{ApprovalAnswer, PendingApproval, RuleSubject, Text};
+use lango_core::{ApprovalAnswer, ApprovalId, PendingApproval, RuleSubject, Text};
 use lango_engine::edited_grant_problem;
 
-/// The rows of a question besides the preview: its heading, the reason, the keys, the input.
-const OTHER_ROWS: usize = 16;
+/// The least rows of a preview.
+const MIN_PREVIEW_ROWS: usize = 5;
 
 /// How much of a pattern is shown with the key that grants it.
 const GRANT_CHARACTERS: usize = 120;
@@ -70,16 +70,28 @@ impl Question {
         }
     }
 
+    /// Returns the id of the request.
+    pub(in crate::commands) fn id(&self) -> &ApprovalId {
+        &self.waiting.request.id
+    }
+
     /// Whether the question is about permission; otherwise it is about a call that may have run.
     pub(super) fn is_permission(&self) -> bool {
         self.waiting.request.question.is_permission()
     }
 
-    /// Returns the box that shows the call. Box and keys fit on a screen of this height.
-    pub(in crate::commands) fn text(&self, width: usize, height: usize) -> String {
-        let rows = height.saturating_sub(OTHER_ROWS).clamp(5, PREVIEW_ROWS);
-        let shown = RequestDetail::Preview(self.preview.as_deref(), rows);
-        screen::request(&self.waiting, shown, 0, width)
+    /// Returns the box that shows the call: with this many rows, unless even the shortest preview needs more.
+    pub(in crate::commands) fn text(&self, width: usize, room: usize) -> String {
+        let mut rows = PREVIEW_ROWS;
+        loop {
+            let shown = RequestDetail::Preview(self.preview.as_deref(), rows);
+            let text = screen::request(&self.waiting, shown, 0, width);
+            let surplus = text.lines().count().saturating_sub(room);
+            if surplus == 0 || rows <= MIN_PREVIEW_ROWS {
+                return text;
+            }
+            rows = rows.saturating_sub(surplus).max(MIN_PREVIEW_ROWS);
+        }
     }
 
     /// Returns the box for a plain screen, with the number of questions that follow.
@@ -151,16 +163,30 @@ impl Question {
         let request = &self.waiting.request;
         let agent = screen::escape_invisible(request.agent.as_str());
         let tool = request.tool.as_str();
+        let is_any = pattern.trim() == "*";
         let pattern = both_ends(&screen::escape_invisible(pattern), GRANT_CHARACTERS);
         let what = match self.subject {
+            RuleSubject::Command if is_any => "run any command".to_owned(),
             RuleSubject::Command => format!("run `{pattern}`"),
-            RuleSubject::Path => match tool {
-                "fs_write" => format!("write files that match `{pattern}`"),
-                "fs_edit" => format!("edit files that match `{pattern}`"),
-                "fs_delete" => format!("delete files that match `{pattern}`"),
-                _ => format!("use {tool} on files that match `{pattern}`"),
-            },
+            RuleSubject::Path => {
+                let verb = match tool {
+                    "fs_write" => "write",
+                    "fs_edit" => "edit",
+                    "fs_delete" => "delete",
+                    "fs_mkdir" => "create",
+                    _ => "change",
+                };
+                if is_any {
+                    format!("{verb} any file, also those that other programs execute")
+                } else if pattern.contains(['*', '?']) {
+                    format!("{verb} files that match `{pattern}`")
+                } else {
+                    format!("{verb} `{pattern}`")
+                }
+            }
+            RuleSubject::Site if is_any => "use any site".to_owned(),
             RuleSubject::Site => format!("use the site `{pattern}`"),
+            RuleSubject::Arguments if is_any => format!("use {tool} with any arguments"),
             RuleSubject::Arguments => format!("use {tool} with arguments like `{pattern}`"),
         };
         format!("let {agent} {what}")

@@ -3,11 +3,11 @@
 use super::Chat;
 use super::slash::{SlashCommand, help};
 use super::typed_command::CommandModel;
+use crate::commands::chat_input::ReadAttachment;
 use crate::commands::resume::{pick_session, print_recap};
 use crate::commands::{agents, approvals, sessions};
 use crate::screen::{self, count, short_number};
 use lango::app::Failure;
-use crate::commands::chat_input::ReadAttachment;
 use lango::app::attach::{check_files, read_file};
 use lango::app::model_offers::list_offers;
 use lango::app::model_table::{Line, lines};

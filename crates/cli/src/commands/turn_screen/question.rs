@@ -3,7 +3,7 @@
 use super::{TurnScreen, title_working};
 use crate::commands::ask::{Question, QuestionPrompt, Reply, ask_plainly};
 use crate::commands::watch::termination_requested;
-use crate::screen::{self, columns, rows};
+use crate::screen::{self, QuestionEnd, columns, rows};
 use crate::terminal::{
     KeyReader, LineReader, LineSource, Output, Region, ScreenMode, page, suspend_process,
 };
@@ -49,33 +49,46 @@ impl TurnScreen<'_> {
         } else {
             question.without_modes()
         };
-        self.print_box(&question)?;
+        let mut prompt = QuestionPrompt::new(question);
+        self.print_box(&mut prompt)?;
         Region::send("\u{7}");
-        self.prompt = Some((QuestionPrompt::new(question), reply));
+        self.prompt = Some((prompt, reply));
         self.is_dirty = true;
         self.draw()
     }
 
-    fn print_box(&mut self, question: &Question) -> io::Result<()> {
+    fn print_box(&mut self, prompt: &mut QuestionPrompt) -> io::Result<()> {
         self.lowest_window = rows();
-        let text = question.text(columns(), rows());
+        let room = rows().saturating_sub(self.rows_below_box(prompt));
+        let text = prompt.question.text(columns(), room);
+        prompt.expect_view(text.lines().count() > room);
         let text = screen::colour_request(&text, &self.palette);
         Region::print(self.display.progress, &format!("{text}\n"))
+    }
+
+    /// Returns the number of rows that the keys of a question need, with the row about other agents, the input and the
+    /// status.
+    fn rows_below_box(&self, prompt: &QuestionPrompt) -> usize {
+        let (keys, _) = prompt.rows(columns(), 0, &self.palette);
+        keys.len() + 3
     }
 
     /// Prints the box again if the window was too low for it and is higher now: terminals do not always move lines back
     /// from the scrollback.
     pub(super) fn show_question_again(&mut self) -> io::Result<()> {
-        let Some((prompt, reply)) = self.prompt.take() else {
+        let Some((mut prompt, reply)) = self.prompt.take() else {
             return Ok(());
         };
         let height = rows();
-        let box_rows = prompt.question.text(columns(), height).lines().count();
-        let (keys, _) = prompt.rows(columns(), 0, &self.palette);
-        let needed = box_rows + keys.len() + 2;
+        let below = self.rows_below_box(&prompt);
+        let text = prompt
+            .question
+            .text(columns(), height.saturating_sub(below));
+        let needed = text.lines().count() + below;
         let result = if self.lowest_window < needed && height >= needed {
-            self.print_box(&prompt.question)
+            self.print_box(&mut prompt)
         } else {
+            prompt.expect_view(height < needed);
             self.lowest_window = self.lowest_window.min(height);
             Ok(())
         };
@@ -96,20 +109,38 @@ impl TurnScreen<'_> {
 
     /// Removes the question.
     pub(in crate::commands) fn withdraw_question(&mut self) -> io::Result<()> {
-        self.prompt = None;
+        self.close_question(QuestionEnd::AnsweredElsewhere)?;
         self.is_dirty = true;
         title_working(self.activity);
-        self.print_held_lines()
+        self.show_held_updates()
+    }
+
+    /// Takes the question off the screen, and prints the line that closes its box.
+    fn close_question(&mut self, end: QuestionEnd) -> io::Result<()> {
+        if let Some((prompt, _)) = self.prompt.take() {
+            let line = self.activity.closing_line(prompt.question.id(), end);
+            self.print_line(&line)?;
+        }
+        Ok(())
     }
 
     /// Answers the question. Until [`resume`](Self::resume) the terminal belongs to the prompts that may follow.
-    pub(in crate::commands) fn answer_question(&mut self, reply: Reply) {
-        if let Some((_, sender)) = self.prompt.take() {
-            *self.keys = None;
-            Region::close();
-            self.is_suspended = true;
-            let _ = sender.send(reply);
-        }
+    pub(in crate::commands) fn answer_question(&mut self, reply: Reply) -> io::Result<()> {
+        let Some((prompt, sender)) = self.prompt.take() else {
+            return Ok(());
+        };
+        let end = match &reply {
+            Reply::Answered(answer) => QuestionEnd::Answered(answer.clone()),
+            Reply::Stop => QuestionEnd::Stopped,
+            Reply::Wait => QuestionEnd::Postponed,
+        };
+        let line = self.activity.closing_line(prompt.question.id(), end);
+        let printed = self.print_line(&line);
+        *self.keys = None;
+        Region::close();
+        self.is_suspended = true;
+        let _ = sender.send(reply);
+        printed
     }
 
     /// Leaves the question unanswered, because nobody can see it any more.
@@ -131,7 +162,7 @@ impl TurnScreen<'_> {
             *self.keys = Some(KeyReader::open()?);
         }
         title_working(self.activity);
-        self.print_held_lines()
+        self.show_held_updates()
     }
 
     /// Shows everything about the pending call in a pager.
@@ -146,6 +177,9 @@ impl TurnScreen<'_> {
             text.lines().map(str::to_owned).collect()
         };
         page(keys, "the whole call", lines).await?;
+        if let Some((prompt, _)) = &mut self.prompt {
+            prompt.viewed();
+        }
         // The size may have changed meanwhile.
         if let Some(answer) = &mut self.answer {
             answer.resize(columns());

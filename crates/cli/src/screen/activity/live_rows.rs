@@ -1,11 +1,14 @@
 //! What is running now, for the live part of the screen.
 
-use super::{Activity, BYTES_PER_TOKEN, RunningCall, SLOW_AGAIN, short_number, short_time};
+use super::{Activity, BYTES_PER_TOKEN, Frame, RunningCall, SLOW_AGAIN, short_number, short_time};
 use crate::screen::tool_line::call_text;
 use crate::screen::{count, one_line};
-use crate::terminal::fit;
+use crate::terminal::{fit, width};
 use lango_core::AgentName;
 use std::time::Instant;
+
+/// What the agent does gets at least so many columns before the tokens and the time do.
+const MIN_WORK_COLUMNS: usize = 34;
 
 impl Activity {
     /// Returns the rows that show what is running: one per delegation with the output of its command, and a last row
@@ -38,8 +41,7 @@ impl Activity {
             }
             let is_working = |index: &&usize| self.frames[**index].waiting == 0;
             let working = delegated.iter().filter(is_working).count();
-            let agents = count(working as u64, "agent");
-            rows.push(self.status_row(spinner, &format!("{agents} at work"), hint, columns));
+            rows.push(self.agents_row(spinner, working, hint, columns));
             return rows;
         }
         let acting = delegated.first().copied();
@@ -89,13 +91,20 @@ impl Activity {
         self.frames.iter().map(|frame| frame.waiting).sum()
     }
 
-    /// Whether an agent works while another one waits for an answer.
-    pub fn has_running(&self) -> bool {
-        let mut delegated = self.frames.iter().filter(|frame| !frame.id.is_root());
-        delegated.any(|frame| {
+    /// Returns the row about the agents that work while a question waits, if there are any.
+    pub fn others_row(&self, spinner: &str, columns: usize) -> Option<String> {
+        let is_working = |frame: &&Frame| {
             let mut calls = self.calls.values();
             frame.waiting == 0 || calls.any(|call| call.frame == frame.id)
-        })
+        };
+        let delegated = self.frames.iter().filter(|frame| !frame.id.is_root());
+        let working = delegated.filter(is_working).count();
+        (working > 0).then(|| self.agents_row(spinner, working, "shown after your answer", columns))
+    }
+
+    fn agents_row(&self, spinner: &str, working: usize, hint: &str, columns: usize) -> String {
+        let agents = count(working as u64, "agent");
+        self.status_row(spinner, &format!("{agents} at work"), hint, columns)
     }
 
     /// Returns the agent that acts now, for the title of the window.
@@ -103,19 +112,28 @@ impl Activity {
         self.frames.last().map(|frame| &frame.agent)
     }
 
-    /// Returns the last row. What the agent does is shortened first, so that the time and the hint stay visible.
+    /// Returns the last row. In a narrow window the tokens are left out first, then the time, then what the agent does is
+    /// shortened, so that the hint stays visible.
     fn status_row(&self, spinner: &str, work: &str, hint: &str, columns: usize) -> String {
-        let mut parts = vec![format!("turn {}", short_time(self.elapsed()))];
         let running = self.frames.iter().filter_map(|frame| frame.model.as_ref());
         let running: usize = running.map(|call| call.bytes / BYTES_PER_TOKEN).sum();
         let tokens = self.reported_tokens + running as u64;
-        if tokens > 0 {
-            parts.push(format!("{} tokens", short_number(tokens)));
-        }
-        parts.push(hint.to_owned());
-        let rest = format!(" · {}", parts.join(" · "));
-        let room = columns.saturating_sub(rest.chars().count() + 2).max(10);
-        format!("{spinner} {}{}", fit(work, room), self.palette.dim(&rest))
+        let time = format!(" · turn {}", short_time(self.elapsed()));
+        let tokens = match tokens {
+            0 => String::new(),
+            tokens => format!(" · {} tokens", short_number(tokens)),
+        };
+        let hint = format!(" · {hint}");
+        let room_beside = |rest: &str| columns.saturating_sub(rest.chars().count() + 2);
+        let rests = [
+            format!("{time}{tokens}{hint}"),
+            format!("{time}{hint}"),
+            hint,
+        ];
+        let is_enough = |rest: &&String| room_beside(rest) >= width(work).min(MIN_WORK_COLUMNS);
+        let rest = rests.iter().find(is_enough).unwrap_or(&rests[2]);
+        let work = fit(work, room_beside(rest).max(10));
+        format!("{spinner} {work}{}", self.palette.dim(rest))
     }
 
     /// Describes what an agent does now: its running call, or its model.

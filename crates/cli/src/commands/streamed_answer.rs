@@ -58,12 +58,8 @@ impl StreamedAnswer {
         if self.unrendered.is_empty() || self.is_withdrawn {
             return Ok(());
         }
-        let rest = match self.unrendered.len() > MAX_RENDERED {
-            true => self
-                .unrendered
-                .split_off(self.unrendered.floor_char_boundary(MAX_RENDERED)),
-            false => String::new(),
-        };
+        let end = self.unrendered.floor_char_boundary(MAX_RENDERED);
+        let rest = self.unrendered.split_off(end);
         let settled = self
             .stream
             .push(&std::mem::replace(&mut self.unrendered, rest));

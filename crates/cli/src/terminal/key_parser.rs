@@ -184,9 +184,10 @@ fn parse_character(bytes: &[u8], is_last: bool) -> Parsed {
                 _ => return Parsed::Key(None, 1),
             };
             let Some(character) = bytes.get(..length) else {
-                return match is_last {
-                    true => Parsed::Key(None, 1),
-                    false => Parsed::Incomplete,
+                return if is_last {
+                    Parsed::Key(None, 1)
+                } else {
+                    Parsed::Incomplete
                 };
             };
             let Ok(character) = std::str::from_utf8(character) else {

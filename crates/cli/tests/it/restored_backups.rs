@@ -32,9 +32,10 @@ impl CommandModel {
                 hook();
             }
             let messages = request.body["messages"].as_array().unwrap();
-            ScriptedAnswer::from(match messages.last().unwrap()["role"] == "user" {
-                true => call("exec", json!({ "command": command })),
-                false => say("done"),
+            ScriptedAnswer::from(if messages.last().unwrap()["role"] == "user" {
+                call("exec", json!({ "command": command }))
+            } else {
+                say("done")
             })
         };
         let server = runtime.block_on(WireServer::start(script));

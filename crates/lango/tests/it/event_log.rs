@@ -20,12 +20,11 @@ struct JsonLog {
 impl EventLog for JsonLog {
     fn create(&self, session: NewSession) -> BoxFuture<'_, Result<(), StoreError>> {
         let mut sessions = self.sessions.lock().unwrap();
-        let result = match sessions.contains_key(&session.id) {
-            true => Err(StoreError::Exists { id: session.id }),
-            false => {
-                sessions.insert(session.id.clone(), (session, Vec::new()));
-                Ok(())
-            }
+        let result = if sessions.contains_key(&session.id) {
+            Err(StoreError::Exists { id: session.id })
+        } else {
+            sessions.insert(session.id.clone(), (session, Vec::new()));
+            Ok(())
         };
         Box::pin(std::future::ready(result))
     }

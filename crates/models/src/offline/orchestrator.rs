@@ -35,9 +35,10 @@ impl<'a> Part<'a> {
 pub(super) fn decide(request: &Request<'_>, table: &Table<'_>) -> Decision {
     // The runner delegates the call to the agent that owns the tool.
     if let Some((tool, arguments)) = rules::explicit_call(request.task) {
-        return match request.results.is_empty() {
-            true => Decision::Call(vec![(tool.to_owned(), arguments)]),
-            false => after_results(request, table, &[]),
+        return if request.results.is_empty() {
+            Decision::Call(vec![(tool.to_owned(), arguments)])
+        } else {
+            after_results(request, table, &[])
         };
     }
     let workers = Workers::Team(table);
@@ -85,9 +86,10 @@ pub(super) fn decide(request: &Request<'_>, table: &Table<'_>) -> Decision {
     {
         return Decision::Call(vec![(tool.to_owned(), arguments)]);
     }
-    let delegations = match request.offers(DELEGATE) {
-        true => delegations(&parts),
-        false => Vec::new(),
+    let delegations = if request.offers(DELEGATE) {
+        delegations(&parts)
+    } else {
+        Vec::new()
     };
     if delegations.is_empty() {
         return Decision::Say(own_plan(&parts).unwrap_or_else(|| refuse(request, table, None)));

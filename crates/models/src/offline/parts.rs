@@ -78,9 +78,10 @@ fn is_split(
         });
     }
     if let (Some(before), Some(after)) = (&before, &after) {
-        return match is_ambiguous(before, after, joint) {
-            true => Err(Ambiguous),
-            false => Ok(true),
+        return if is_ambiguous(before, after, joint) {
+            Err(Ambiguous)
+        } else {
+            Ok(true)
         };
     }
     if before.as_ref().is_some_and(|task| task.is_open) {

@@ -56,9 +56,10 @@ impl Chat<'_> {
                 let text = lango_config::show(&self.app.loaded, Layout::Origins);
                 let shown = text.lines().filter(|line| line.contains(argument));
                 let shown: Vec<&str> = shown.collect();
-                match shown.is_empty() {
-                    true => screen::print(&format!("no line contains `{argument}`"))?,
-                    false => screen::print(&shown.join("\n"))?,
+                if shown.is_empty() {
+                    screen::print(&format!("no line contains `{argument}`"))?;
+                } else {
+                    screen::print(&shown.join("\n"))?;
                 }
             }
             SlashCommand::Mode => self.switch_mode(argument)?,

@@ -1,16 +1,18 @@
 //! The input of a chat: the message that the user types, its completions, messages that wait for the running turn, and
 //! the status line.
 
-use super::chat::slash::SlashCommand;
-use crate::terminal::{
-    Completion, Editor, History, Key, LiveFrame, Palette, complete_path, fit, wrap_prefixed,
-};
+mod menu;
+mod status;
+
+use crate::terminal::{Editor, History, Key, LiveFrame, Palette, fit, wrap_prefixed};
 use lango_core::text::sanitize;
 use lango_core::{AttachedFile, PermissionMode};
 use lango_engine::ModeSwitch;
+use menu::Menu;
+pub(super) use status::ChatStatus;
+use status::next_mode;
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
-use unicode_width::UnicodeWidthStr;
 
 /// The most rows of the message that are shown, and the most messages that can wait.
 const MAX_INPUT_ROWS: usize = 8;
@@ -67,14 +69,6 @@ struct HistorySearch {
     skip: usize,
     /// What the user was writing before.
     written: String,
-}
-
-/// What can be chosen below the input.
-struct Menu {
-    replaced: usize,
-    /// The texts to insert, each with an explanation.
-    rows: Vec<(String, &'static str)>,
-    is_command: bool,
 }
 
 impl ChatInput {
@@ -293,41 +287,17 @@ impl ChatInput {
         if self.is_menu_closed {
             return None;
         }
-        let before = self.editor.before_cursor();
-        if before.starts_with('/') && !before.contains(char::is_whitespace) {
-            let matching = SlashCommand::all().filter(|command| command.name().starts_with(before));
-            let mut rows: Vec<_> = matching
-                .map(|command| (command.name().to_owned(), command.summary()))
-                .collect();
-            // `/mode` is also the start of `/model`.
-            rows.sort_by_key(|(name, _)| name != before);
-            return (!rows.is_empty()).then_some(Menu {
-                replaced: before.len(),
-                rows,
-                is_command: true,
-            });
-        }
-        let Completion {
-            replaced,
-            suggestions,
-        } = complete_path(&self.folder, before)?;
-        let is_complete = suggestions.len() == 1 && before.ends_with(&suggestions[0]);
-        let rows: Vec<_> = suggestions.into_iter().map(|text| (text, "")).collect();
-        (!rows.is_empty() && !is_complete).then_some(Menu {
-            replaced,
-            rows,
-            is_command: false,
-        })
+        Menu::for_text(self.editor.before_cursor(), &self.folder)
     }
 
     /// Handles a key while the menu is open. Returns `None` if the key is for the editor.
     fn handle_menu(&mut self, key: &Key) -> Option<InputAction> {
         let menu = self.menu()?;
-        let selected = self.selected.min(menu.rows.len() - 1);
-        let text = &menu.rows[selected].0;
+        let selected = self.selected.min(menu.last());
+        let text = menu.text(selected);
         match key {
             Key::Up => self.selected = selected.saturating_sub(1),
-            Key::Down => self.selected = (selected + 1).min(menu.rows.len() - 1),
+            Key::Down => self.selected = (selected + 1).min(menu.last()),
             Key::Escape => self.is_menu_closed = true,
             Key::Tab => {
                 let space = if text.ends_with('/') { "" } else { " " };
@@ -393,7 +363,11 @@ impl ChatInput {
             }
             frame.cursor = Some((first + row, column + 2));
         }
-        self.push_menu(frame, columns, palette);
+        if let Some(menu) = self.menu() {
+            frame
+                .rows
+                .extend(menu.rows(self.selected, columns, palette));
+        }
         self.push_status(frame, columns, palette);
     }
 
@@ -401,27 +375,9 @@ impl ChatInput {
     pub(super) fn push_status(&self, frame: &mut LiveFrame, columns: usize, palette: &Palette) {
         let status = match &self.notice {
             Some(notice) => notice.clone(),
-            None => self.status.line(mode_text(self.modes.get()), columns),
+            None => self.status.line(self.modes.get(), columns),
         };
         frame.rows.push(palette.dim(&fit(&status, columns)));
-    }
-
-    fn push_menu(&self, frame: &mut LiveFrame, columns: usize, palette: &Palette) {
-        let Some(menu) = self.menu() else {
-            return;
-        };
-        let selected = self.selected.min(menu.rows.len() - 1);
-        let widest = menu.rows.iter().map(|(text, _)| text.chars().count()).max();
-        let widest = widest.unwrap_or(0);
-        for (index, (text, summary)) in menu.rows.iter().enumerate() {
-            let line = format!("{text:<widest$}  {summary}");
-            let line = fit(line.trim_end(), columns.saturating_sub(2)).into_owned();
-            frame.rows.push(if index == selected {
-                palette.bold(&format!("❯ {line}"))
-            } else {
-                palette.dim(&format!("  {line}"))
-            });
-        }
     }
 
     /// Returns the lines that show a message in the scrollback after it was sent.
@@ -441,55 +397,5 @@ impl ChatInput {
             Ok(Err(failure)) => self.notice = Some(failure.to_string().replace('\n', " · ")),
             Err(error) => self.notice = Some(error.to_string()),
         }
-    }
-}
-
-/// Returns the mode that follows when the user presses Shift-Tab.
-fn next_mode(mode: PermissionMode) -> PermissionMode {
-    match mode {
-        PermissionMode::Ask => PermissionMode::AcceptEdits,
-        PermissionMode::AcceptEdits => PermissionMode::ReadOnly,
-        PermissionMode::ReadOnly => PermissionMode::Plan,
-        PermissionMode::Plan => PermissionMode::Ask,
-    }
-}
-
-/// What the status line says besides the mode.
-#[derive(Debug, Default)]
-pub(super) struct ChatStatus {
-    pub(super) model: String,
-    pub(super) folder: String,
-    pub(super) session: String,
-}
-
-impl ChatStatus {
-    /// Returns the status line. What does not fit is left out, the least important part first.
-    fn line(&self, mode: &str, columns: usize) -> String {
-        let Self {
-            model,
-            folder,
-            session,
-        } = self;
-        let lines: [&[&str]; 4] = [
-            &[mode, model, folder, session, "/help"],
-            &[mode, model, folder, "/help"],
-            &[mode, model, "/help"],
-            &[mode, "/help"],
-        ];
-        let mut lines = lines.iter().map(|parts| parts.join(" · "));
-        let fits = |line: &String| line.width() <= columns;
-        lines.find(fits).unwrap_or_else(|| mode.to_owned())
-    }
-}
-
-/// Describes a mode for the status line.
-fn mode_text(mode: PermissionMode) -> &'static str {
-    match mode {
-        PermissionMode::Ask => "mode: ask (shift-tab)",
-        PermissionMode::AcceptEdits => {
-            "mode: accept-edits (files in this folder are changed without asking)"
-        }
-        PermissionMode::ReadOnly => "mode: read-only (nothing is changed)",
-        PermissionMode::Plan => "mode: plan (agents read and plan, nothing is changed)",
     }
 }

@@ -3,7 +3,9 @@
 //! This is the only place that turns updates of a turn into text for the user. Lines are printed as soon as a step has
 //! ended; running steps appear only in [`Activity::rows`], which a live screen draws below the lines.
 
+mod agent_frames;
 mod answer_line;
+mod full_results;
 mod live_rows;
 
 use super::one_line;
@@ -12,8 +14,10 @@ use super::tool_line::{
     call_text, has_failed, last_lines, refusal_text, result_text, status_symbol,
 };
 use crate::terminal::{Colour, Palette};
+use agent_frames::{AgentFrame, AgentFrames, ModelCall};
 pub use answer_line::QuestionEnd;
 use answer_line::{answer_line, closing_line};
+use full_results::FullResults;
 use lango::app::attach::attachment_line;
 use lango_core::text::sanitize;
 use lango_core::{
@@ -22,7 +26,7 @@ use lango_core::{
 };
 use lango_engine::{TurnUpdate, rejection_reason};
 use serde_json::Value;
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -36,9 +40,6 @@ const CORRECTION_CHARACTERS: usize = 100;
 /// The characters of an agent's report that are shown; [`Activity::full_result`] shows all.
 const REPORT_CHARACTERS: usize = 200;
 
-/// The number of results that [`Activity::full_result`] can show again.
-const MAX_RESULTS: usize = 50;
-
 /// The bytes of a running model call that are counted as one token, until the provider reports the real number.
 const BYTES_PER_TOKEN: usize = 4;
 
@@ -50,7 +51,7 @@ const SLOW_AGAIN: Duration = Duration::from_secs(30);
 pub struct Activity {
     palette: Palette,
     started: Instant,
-    frames: Vec<Frame>,
+    frames: AgentFrames,
     /// The calls that agents have made, until they return.
     made: HashMap<CallId, MadeCall>,
     calls: HashMap<CallId, RunningCall>,
@@ -60,52 +61,13 @@ pub struct Activity {
     closed: HashMap<ApprovalId, ApprovalAnswer>,
     /// The tokens that providers reported.
     reported_tokens: u64,
-    results: VecDeque<ToolResult>,
-    /// How many results the user has already seen in full.
-    shown_results: usize,
-}
-
-/// One agent's part of the turn.
-struct Frame {
-    id: FrameId,
-    agent: AgentName,
-    task: String,
-    /// When the agent got its task; `None` for the root.
-    delegated: Option<Timestamp>,
-    model: Option<ModelCall>,
-    /// Whether other delegations ran at the same time.
-    is_parallel: bool,
-    /// Whether the agent's answer goes straight to the user.
-    is_answer: bool,
-    /// The number of calls that wait for an approval.
-    waiting: usize,
-    /// Since when, if there are any.
-    waits_since: Timestamp,
-    /// How long, in milliseconds, the agent has waited for the user.
-    waited_ms: u64,
-    /// Whether another delegation at the same time went to the same agent, so that its name does not tell them apart.
-    shares_agent: bool,
-}
-
-impl Frame {
-    /// Returns the task, if the agent's name does not tell which delegation it is.
-    fn distinguishing_task(&self) -> Option<&str> {
-        self.shares_agent.then_some(&*self.task)
-    }
+    results: FullResults,
 }
 
 /// A call as its agent made it.
 struct MadeCall {
     tool: String,
     arguments: Value,
-}
-
-struct ModelCall {
-    model: String,
-    started: Instant,
-    /// When a plain screen prints the next line about it.
-    next_notice: Instant,
-    bytes: usize,
 }
 
 struct RunningCall {
@@ -119,25 +81,18 @@ struct RunningCall {
     output: OutputTail,
 }
 
-/// A finished call with its full output.
-struct ToolResult {
-    title: String,
-    output: String,
-}
-
 impl Activity {
     pub fn new(palette: Palette) -> Self {
         Self {
             palette,
             started: Instant::now(),
-            frames: Vec::new(),
+            frames: AgentFrames::default(),
             made: HashMap::new(),
             calls: HashMap::new(),
             asked: HashMap::new(),
             closed: HashMap::new(),
             reported_tokens: 0,
-            results: VecDeque::new(),
-            shown_results: 0,
+            results: FullResults::default(),
         }
     }
 
@@ -170,17 +125,12 @@ impl Activity {
                 agent,
                 model,
             } => {
-                self.frame(frame, agent).model = Some(ModelCall {
-                    model: sanitize(model).into_owned(),
-                    started: Instant::now(),
-                    next_notice: Instant::now() + SLOW_AFTER,
-                    bytes: 0,
-                });
+                self.palette.add_agent(agent);
+                self.frames.enter(frame, agent).model = Some(ModelCall::start(model));
                 Vec::new()
             }
             TurnUpdate::ModelProgress { frame, bytes } => {
-                let mut frames = self.frames.iter_mut();
-                let frame = frames.find(|known| known.id == *frame);
+                let frame = self.frames.find(frame);
                 if let Some(call) = frame.and_then(|frame| frame.model.as_mut()) {
                     call.bytes += bytes;
                 }
@@ -203,13 +153,7 @@ impl Activity {
 
     /// Returns the full output of the last call; each further time that of the call before.
     pub fn full_result(&mut self) -> Option<String> {
-        let position = self.results.len().checked_sub(self.shown_results + 1);
-        let Some(position) = position else {
-            self.shown_results = 0;
-            return None;
-        };
-        self.shown_results += 1;
-        let result = &self.results[position];
+        let result = self.results.next_older()?;
         let output = sanitize(&result.output);
         let output = output.trim_end();
         Some(format!("{}\n{output}", self.palette.bold(&result.title)))
@@ -225,35 +169,15 @@ impl Activity {
         line
     }
 
-    fn frame(&mut self, id: &FrameId, agent: &AgentName) -> &mut Frame {
-        let known = self.frames.iter().position(|frame| frame.id == *id);
-        let index = known.unwrap_or_else(|| {
-            self.frames.push(Frame {
-                id: id.clone(),
-                agent: agent.clone(),
-                task: String::new(),
-                delegated: None,
-                model: None,
-                is_parallel: false,
-                is_answer: id.is_root(),
-                waiting: 0,
-                waits_since: Timestamp::default(),
-                waited_ms: 0,
-                shares_agent: false,
-            });
-            self.frames.len() - 1
-        });
-        &mut self.frames[index]
-    }
-
     fn event(&mut self, event: &Event) -> Vec<String> {
         let who = &event.author;
+        self.palette.add_agent(who);
         let mut lines = match &event.body {
             EventBody::AgentDelegated { agent, task, .. } => self.delegated(event, agent, task),
             EventBody::AgentRejected { reason } => {
                 let reason = one_line(reason, 80);
                 let who = self.palette.agent(who);
-                self.frames.retain(|frame| frame.id != event.frame);
+                self.frames.remove(&event.frame);
                 vec![format!("  {who} declined: {reason}")]
             }
             EventBody::AgentMessage {
@@ -271,7 +195,7 @@ impl Activity {
                     };
                     self.made.insert(call.id.clone(), made);
                 }
-                let frame = self.frame(&event.frame, who);
+                let frame = self.frames.enter(&event.frame, who);
                 frame.model = None;
                 // A rejection has a line of its own.
                 let is_rejection = calls.is_empty() && rejection_reason(text).is_some();
@@ -286,11 +210,9 @@ impl Activity {
                 lines
             }
             EventBody::ApprovalRequested(request) => {
-                let frame = self.frame(&event.frame, who);
-                if frame.waiting == 0 {
-                    frame.waits_since = event.time;
-                }
-                frame.waiting += 1;
+                self.frames
+                    .enter(&event.frame, who)
+                    .start_waiting(event.time);
                 let call = call_text(request.tool.as_str(), &request.arguments);
                 self.asked.insert(request.id.clone(), call);
                 Vec::new()
@@ -301,7 +223,7 @@ impl Activity {
                 arguments,
                 ..
             } => {
-                self.frame(&event.frame, who);
+                self.frames.enter(&event.frame, who);
                 let running = RunningCall {
                     frame: event.frame.clone(),
                     tool: tool.clone(),
@@ -341,7 +263,7 @@ impl Activity {
             } if event.frame.is_root() => Vec::new(),
             EventBody::TurnCorrected { fault, detail, .. } => {
                 if detail.chars().count() > CORRECTION_CHARACTERS {
-                    self.keep_result(format!("{who} was told:"), detail);
+                    self.results.add(format!("{who} was told:"), detail);
                 }
                 let line = format!("  ! {}", one_line(detail, CORRECTION_CHARACTERS));
                 let mut lines = vec![self.palette.colour(&line, Colour::Yellow)];
@@ -356,12 +278,8 @@ impl Activity {
                 by,
                 ..
             } => {
-                let mut frames = self.frames.iter_mut();
-                if let Some(frame) = frames.find(|frame| frame.id == event.frame) {
-                    frame.waiting = frame.waiting.saturating_sub(1);
-                    if frame.waiting == 0 {
-                        frame.waited_ms += event.time.0.saturating_sub(frame.waits_since.0);
-                    }
+                if let Some(frame) = self.frames.find(&event.frame) {
+                    frame.stop_waiting(event.time);
                 }
                 let call = self.asked.remove(request).unwrap_or_default();
                 match self.closed.remove(request) {
@@ -384,23 +302,16 @@ impl Activity {
         };
         let id = FrameId::from(call);
         if task.chars().count() > SHOWN_TASK_CHARACTERS {
-            self.keep_result(format!("{} → {agent}", event.author), task);
+            self.results
+                .add(format!("{} → {agent}", event.author), task);
         }
         let task = one_line(task, SHOWN_TASK_CHARACTERS);
-        let frame = self.frame(&id, agent);
+        self.palette.add_agent(agent);
+        let frame = self.frames.enter(&id, agent);
         frame.is_answer = *finish;
         frame.task.clone_from(&task);
         frame.delegated = Some(event.time);
-        let delegated = self.frames.iter_mut().filter(|frame| !frame.id.is_root());
-        let delegated: Vec<&mut Frame> = delegated.collect();
-        if delegated.len() > 1 {
-            let is_same = |frame: &&mut Frame| frame.agent == *agent;
-            let shares_agent = delegated.iter().filter(|frame| is_same(frame)).count() > 1;
-            for frame in delegated {
-                frame.is_parallel = true;
-                frame.shares_agent |= shares_agent && frame.agent == *agent;
-            }
-        }
+        self.frames.mark_parallel(agent);
         let (from, to) = (self.palette.agent(&event.author), self.palette.agent(agent));
         vec![format!("● {from} → {to}  {task}")]
     }
@@ -418,7 +329,7 @@ impl Activity {
         let Some(ran) = self.calls.remove(call) else {
             let text = made.map_or(String::new(), |made| call_text(&made.tool, &made.arguments));
             let reason = refusal_text(output);
-            self.keep_result(format!("{} {text}", event.author), output);
+            self.results.add(format!("{} {text}", event.author), output);
             let parts = [format!("  {who} {} {text}", self.symbol(status)), reason];
             return vec![parts.join("  ")];
         };
@@ -444,7 +355,8 @@ impl Activity {
             CallStatus::Unknown if !end.is_empty() => format!("…\n{}\n{output}", end.join("\n")),
             _ => output.to_owned(),
         };
-        self.keep_result(format!("{} {text}", event.author), &printed);
+        self.results
+            .add(format!("{} {text}", event.author), &printed);
         lines.extend(
             end.iter()
                 .map(|line| self.palette.dim(&format!("      {line}"))),
@@ -454,43 +366,33 @@ impl Activity {
 
     /// Shows what a sub-agent told the orchestrator: its first line, and everything on request.
     fn reported(&mut self, event: &Event, text: &str) -> String {
-        self.keep_result(format!("{} says:", event.author), text);
+        self.results.add(format!("{} says:", event.author), text);
         let who = self.palette.agent(&event.author);
         let said = one_line(text.trim(), REPORT_CHARACTERS);
         format!("  {who}: {}", self.palette.dim(&said))
     }
 
-    fn keep_result(&mut self, title: String, output: &str) {
-        if self.results.len() == MAX_RESULTS {
-            self.results.pop_front();
-        }
-        let output = output.to_owned();
-        self.results.push_back(ToolResult { title, output });
-        self.shown_results = 0;
-    }
-
     /// Ends an agent's part. Returns a line only if agents worked at the same time, because the others then go on.
     fn close_frame(&mut self, event: &Event, status: CallStatus) -> Vec<String> {
-        let index = self.frames.iter().position(|frame| frame.id == event.frame);
-        let Some(frame) = index.map(|index| self.frames.remove(index)) else {
+        let frame = self.frames.remove(&event.frame);
+        let Some(frame) = frame.filter(|frame| frame.is_parallel) else {
             return Vec::new();
         };
-        let Some(delegated) = frame.delegated.filter(|_| frame.is_parallel) else {
+        let Some(started) = frame.started_work() else {
             return Vec::new();
         };
-        let started = Timestamp(delegated.0 + frame.waited_ms);
         let time = self.palette.dim(&time_between(started, event.time));
-        let agent = self.frame_label(&frame.agent, frame.distinguishing_task());
-        vec![format!("{} {agent}  {time}", self.symbol(status))]
+        let (symbol, agent) = (self.symbol(status), self.frame_label(&frame));
+        vec![format!("{symbol} {agent}  {time}")]
     }
 
-    /// Returns the agent of a frame, with its task if that is needed.
-    fn frame_label(&mut self, agent: &AgentName, task: Option<&str>) -> String {
-        let agent = self.palette.agent(agent);
-        let Some(task) = task else {
+    /// Returns the agent of a frame, with its task if the name does not tell which delegation it is.
+    fn frame_label(&self, frame: &AgentFrame) -> String {
+        let agent = self.palette.agent(&frame.agent);
+        if !frame.shares_agent {
             return agent;
-        };
-        let task = one_line(task, TASK_CHARACTERS);
+        }
+        let task = one_line(&frame.task, TASK_CHARACTERS);
         format!("{agent} {}", self.palette.dim(&format!("({task})")))
     }
 

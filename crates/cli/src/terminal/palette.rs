@@ -77,20 +77,22 @@ impl Palette {
         }
     }
 
-    /// Returns the name of an agent in its colour.
-    pub fn agent(&mut self, agent: &AgentName) -> String {
-        let known = self.agents.iter().position(|known| known == agent);
-        let position = known.unwrap_or_else(|| {
+    /// Gives an agent the next colour, if it has none yet.
+    pub fn add_agent(&mut self, agent: &AgentName) {
+        if !self.agents.contains(agent) {
             self.agents.push(agent.clone());
-            self.agents.len() - 1
-        });
-        if self.has_colour {
-            wrap_in(
-                agent.as_str(),
-                AGENT_COLOURS[position % AGENT_COLOURS.len()],
-            )
-        } else {
-            agent.to_string()
+        }
+    }
+
+    /// Returns the name of an agent, in its colour if it has one.
+    pub fn agent(&self, agent: &AgentName) -> String {
+        let position = self.agents.iter().position(|known| known == agent);
+        match position.filter(|_| self.has_colour) {
+            Some(position) => {
+                let colour = AGENT_COLOURS[position % AGENT_COLOURS.len()];
+                wrap_in(agent.as_str(), colour)
+            }
+            None => agent.to_string(),
         }
     }
 

@@ -26,8 +26,10 @@ pub(in crate::commands) struct QuestionPrompt {
     is_armed: bool,
     /// Whether the user is in the middle of a message, to which the keys belong.
     is_writing: bool,
-    /// Whether the window is too low for the box, and the user has not viewed the call.
-    must_view: bool,
+    /// Whether the window is too low for the box.
+    is_cut: bool,
+    /// Whether the user has viewed everything in the pager.
+    is_viewed: bool,
 }
 
 enum Stage {
@@ -52,18 +54,23 @@ impl QuestionPrompt {
             quiet_since: Instant::now(),
             is_armed: false,
             is_writing: false,
-            must_view: false,
+            is_cut: false,
+            is_viewed: false,
         }
     }
 
     /// Says whether a part of the box is off the screen. Then no key allows the call before it was viewed.
-    pub(in crate::commands) fn expect_view(&mut self, is_cut: bool) {
-        self.must_view = is_cut;
+    pub(in crate::commands) fn set_cut(&mut self, is_cut: bool) {
+        self.is_cut = is_cut;
     }
 
-    /// Accepts every key again, because the user has viewed the call.
-    pub(in crate::commands) fn viewed(&mut self) {
-        self.must_view = false;
+    /// Accepts every key from now on, because the user has viewed the call.
+    pub(in crate::commands) fn set_viewed(&mut self) {
+        self.is_viewed = true;
+    }
+
+    fn must_view(&self) -> bool {
+        self.is_cut && !self.is_viewed
     }
 
     /// Whether keys count from now on: not while the user pauses in the middle of a message. Returns true once, when that
@@ -175,7 +182,7 @@ impl QuestionPrompt {
         {
             return PromptStep::Handled;
         }
-        if self.must_view && !matches!(letter, 'v' | 'n' | 'e' | 't') {
+        if self.must_view() && !matches!(letter, 'v' | 'n' | 'e' | 't') {
             return PromptStep::Handled;
         }
         if let Some(answer) = self.question.simple_answer(letter) {
@@ -268,7 +275,7 @@ impl QuestionPrompt {
                     others => format!(" · {} after this", count(others as u64, "question")),
                 };
                 let hint = match (self.is_armed, self.is_writing) {
-                    (true, _) if self.must_view => {
+                    (true, _) if self.must_view() => {
                         "the window is too low for the call: v shows it, then the other keys count"
                             .to_owned()
                     }

@@ -61,7 +61,7 @@ impl TurnScreen<'_> {
         self.lowest_window = rows();
         let room = rows().saturating_sub(self.rows_below_box(prompt));
         let text = prompt.question.text(columns(), room);
-        prompt.expect_view(text.lines().count() > room);
+        prompt.set_cut(text.lines().count() > room);
         let text = screen::colour_request(&text, &self.palette);
         Region::print(self.display.progress, &format!("{text}\n"))
     }
@@ -88,7 +88,7 @@ impl TurnScreen<'_> {
         let result = if self.lowest_window < needed && height >= needed {
             self.print_box(&mut prompt)
         } else {
-            prompt.expect_view(height < needed);
+            prompt.set_cut(height < needed);
             self.lowest_window = self.lowest_window.min(height);
             Ok(())
         };
@@ -178,7 +178,7 @@ impl TurnScreen<'_> {
         };
         page(keys, "the whole call", lines).await?;
         if let Some((prompt, _)) = &mut self.prompt {
-            prompt.viewed();
+            prompt.set_viewed();
         }
         // The size may have changed meanwhile.
         if let Some(answer) = &mut self.answer {

@@ -1,6 +1,7 @@
 //! What is running now, for the live part of the screen.
 
-use super::{Activity, BYTES_PER_TOKEN, Frame, RunningCall, SLOW_AGAIN, short_number, short_time};
+use super::agent_frames::AgentFrame;
+use super::{Activity, BYTES_PER_TOKEN, RunningCall, SLOW_AGAIN, short_number, short_time};
 use crate::screen::tool_line::call_text;
 use crate::screen::{count, one_line};
 use crate::terminal::{fit, width};
@@ -8,54 +9,50 @@ use lango_core::AgentName;
 use std::time::Instant;
 
 /// What the agent does gets at least so many columns before the tokens and the time do.
-const MIN_WORK_COLUMNS: usize = 34;
+const MIN_WORK_COLUMNS: usize = 24;
 
 impl Activity {
     /// Returns the rows that show what is running: one per delegation with the output of its command, and a last row
     /// with the spinner, the agent, what it does, the time and the tokens so far.
-    pub fn rows(&mut self, spinner: &str, hint: &str, columns: usize) -> Vec<String> {
-        let delegated: Vec<usize> = (0..self.frames.len())
-            .filter(|index| !self.frames[*index].id.is_root())
-            .collect();
-        let mut rows = Vec::new();
+    pub fn rows(&self, spinner: &str, hint: &str, columns: usize) -> Vec<String> {
+        let delegated: Vec<&AgentFrame> = self.frames.delegated().collect();
         if delegated.len() > 1 {
-            for (position, index) in delegated.iter().enumerate() {
-                let is_last = position + 1 == delegated.len();
-                let (branch, below) = if is_last {
-                    ("└─", "  ")
-                } else {
-                    ("├─", "│ ")
-                };
-                let work = self.work_of(*index);
-                let frame = &self.frames[*index];
-                let (agent, task) = (frame.agent.clone(), frame.distinguishing_task());
-                let task = task.map(str::to_owned);
-                let agent = self.frame_label(&agent, task.as_deref());
-                let mark = if self.frames[*index].waiting > 0 {
-                    "?"
-                } else {
-                    spinner
-                };
-                rows.push(format!("{branch} {mark} {agent}  {work}"));
-                rows.extend(self.output_rows(*index, below));
-            }
-            let is_working = |index: &&usize| self.frames[**index].waiting == 0;
-            let working = delegated.iter().filter(is_working).count();
-            rows.push(self.agents_row(spinner, working, hint, columns));
-            return rows;
+            return self.tree_rows(&delegated, spinner, hint, columns);
         }
-        let acting = delegated.first().copied();
-        let acting = acting.or_else(|| (!self.frames.is_empty()).then_some(0));
-        match acting {
-            Some(index) => {
-                rows.extend(self.output_rows(index, "  "));
-                let work = self.work_of(index);
-                let agent = self.frames[index].agent.clone();
-                let agent = self.palette.agent(&agent);
-                rows.push(self.status_row(spinner, &format!("{agent}  {work}"), hint, columns));
-            }
-            None => rows.push(self.status_row(spinner, "starting", hint, columns)),
+        let root = self.frames.iter().next();
+        let Some(frame) = delegated.first().copied().or(root) else {
+            return vec![self.status_row(spinner, "starting", hint, columns)];
+        };
+        let mut rows = self.output_rows(frame, "  ");
+        let agent = self.palette.agent(&frame.agent);
+        let work = format!("{agent}  {}", self.work_of(frame));
+        rows.push(self.status_row(spinner, &work, hint, columns));
+        rows
+    }
+
+    /// Returns the rows of delegations that run at the same time.
+    fn tree_rows(
+        &self,
+        delegated: &[&AgentFrame],
+        spinner: &str,
+        hint: &str,
+        columns: usize,
+    ) -> Vec<String> {
+        let mut rows = Vec::new();
+        for (position, frame) in delegated.iter().enumerate() {
+            let is_last = position + 1 == delegated.len();
+            let (branch, below) = if is_last {
+                ("└─", "  ")
+            } else {
+                ("├─", "│ ")
+            };
+            let mark = if frame.waiting > 0 { "?" } else { spinner };
+            let (agent, work) = (self.frame_label(frame), self.work_of(frame));
+            rows.push(format!("{branch} {mark} {agent}  {work}"));
+            rows.extend(self.output_rows(frame, below));
         }
+        let working = delegated.iter().filter(|frame| frame.waiting == 0).count();
+        rows.push(self.agents_row(spinner, working, hint, columns));
         rows
     }
 
@@ -72,7 +69,7 @@ impl Activity {
             let time = short_time(call.started.elapsed());
             lines.push(format!("  {agent} … {text}  running for {time}"));
         }
-        for frame in &mut self.frames {
+        for frame in self.frames.iter_mut() {
             let Some(call) = &mut frame.model else {
                 continue;
             };
@@ -93,12 +90,11 @@ impl Activity {
 
     /// Returns the row about the agents that work while a question waits, if there are any.
     pub fn others_row(&self, spinner: &str, columns: usize) -> Option<String> {
-        let is_working = |frame: &&Frame| {
+        let is_working = |frame: &&AgentFrame| {
             let mut calls = self.calls.values();
             frame.waiting == 0 || calls.any(|call| call.frame == frame.id)
         };
-        let delegated = self.frames.iter().filter(|frame| !frame.id.is_root());
-        let working = delegated.filter(is_working).count();
+        let working = self.frames.delegated().filter(is_working).count();
         (working > 0).then(|| self.agents_row(spinner, working, "shown after your answer", columns))
     }
 
@@ -109,7 +105,7 @@ impl Activity {
 
     /// Returns the agent that acts now, for the title of the window.
     pub fn acting_agent(&self) -> Option<&AgentName> {
-        self.frames.last().map(|frame| &frame.agent)
+        self.frames.iter().last().map(|frame| &frame.agent)
     }
 
     /// Returns the last row. In a narrow window the tokens are left out first, then the time, then what the agent does is
@@ -137,8 +133,7 @@ impl Activity {
     }
 
     /// Describes what an agent does now: its running call, or its model.
-    fn work_of(&self, index: usize) -> String {
-        let frame = &self.frames[index];
+    fn work_of(&self, frame: &AgentFrame) -> String {
         let mut calls: Vec<&RunningCall> = self
             .calls
             .values()
@@ -174,9 +169,8 @@ impl Activity {
     }
 
     /// Returns the last lines that the running command of an agent has printed.
-    fn output_rows(&self, index: usize, indent: &str) -> Vec<String> {
-        let frame = &self.frames[index].id;
-        let mut calls = self.calls.values().filter(|call| call.frame == *frame);
+    fn output_rows(&self, frame: &AgentFrame, indent: &str) -> Vec<String> {
+        let mut calls = self.calls.values().filter(|call| call.frame == frame.id);
         let Some(call) = calls.find(|call| !call.output.is_empty()) else {
             return Vec::new();
         };

@@ -40,9 +40,11 @@ fn a_long_diff_is_shortened_and_shown_in_full_on_request() {
         terminal.type_text("y");
         terminal.wait_for("> y");
 
-        let screen = terminal.wait_for("press a key");
+        let screen = terminal.wait_for("your message comes first");
         assert!(screen.contains("> y"), "the key is text: {screen}");
         assert_eq!(fs::read_to_string(&path).unwrap(), file("old"));
+        terminal.press(&["C-u"]);
+        let screen = terminal.wait_for("press a key");
         let scrollback = terminal.scrollback();
         let is_diff = |row: &&str| row.starts_with("│   -") || row.starts_with("│   +");
         let shown = scrollback.lines().filter(is_diff).count();
@@ -112,8 +114,10 @@ fn a_key_right_after_the_program_was_stopped_does_not_answer() {
     terminal.press(&["C-z"]);
     terminal.press(&["y"]);
     terminal.wait_for("> y");
-    terminal.wait_for("press a key");
+    terminal.wait_for("your message comes first");
     assert!(!lango.workspace().join("new.txt").exists());
+    terminal.press(&["C-u"]);
+    terminal.wait_for("press a key");
     terminal.press(&["y"]);
     terminal.wait_for("3 model calls");
     assert!(lango.workspace().join("new.txt").exists());
@@ -132,8 +136,16 @@ fn the_call_is_shown_again_after_the_window_was_too_low_for_it() {
     let low = Size { rows: 10, ..NARROW };
     terminal.resize(low);
     terminal.wait_until("the low window", |screen| {
-        !screen.contains("wants to use") && screen.contains("press a key")
+        !screen.contains("wants to use") && screen.contains("the window is too low for the call")
     });
+    // No key allows what cannot be seen.
+    terminal.press(&["y"]);
+    terminal.press(&["s"]);
+    terminal.press(&["v"]);
+    terminal.wait_for("the whole call");
+    assert!(!lango.workspace().join("new.txt").exists());
+    terminal.press(&["q"]);
+    terminal.wait_for("press a key");
     terminal.resize(NARROW);
     let screen = terminal.wait_for("wants to use fs_write");
     assert!(screen.contains("+row 12"), "{screen}");

@@ -9,6 +9,8 @@ use lango_testkit::wire_server::{ScriptedAnswer, message_text};
 use serde_json::json;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::thread;
+use std::time::Duration;
 
 /// Opens a chat whose model answers this many messages.
 fn chat(lango: &Lango, messages: usize) -> (Tmux, Provider) {
@@ -115,6 +117,22 @@ fn a_command_of_the_user_runs_without_a_model_and_without_a_question() {
     terminal.say("/cost");
     let screen = terminal.wait_for("together");
     assert!(!screen.contains("user/command"), "{screen}");
+}
+
+#[test]
+fn a_pasted_command_needs_a_second_enter() {
+    let lango = Lango::new();
+    let (terminal, _provider) = chat(&lango, 0);
+    terminal.paste("!touch pasted\n");
+    terminal.wait_for("> !touch pasted");
+    // A key that arrives sooner counts as pasted.
+    thread::sleep(Duration::from_millis(500));
+    terminal.press(&["Enter"]);
+    terminal.wait_for("enter runs it as a command, ctrl-c clears it");
+    assert!(!lango.workspace().join("pasted").exists());
+    terminal.press(&["Enter"]);
+    terminal.wait_for("✓ $ touch pasted");
+    assert!(lango.workspace().join("pasted").exists());
 }
 
 #[test]

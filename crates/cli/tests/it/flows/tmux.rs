@@ -116,6 +116,12 @@ impl Tmux {
         self.tmux(&["send-keys", "-l", "--", text]);
     }
 
+    /// Pastes this text, as a terminal does that marks what is pasted.
+    pub(super) fn paste(&self, text: &str) {
+        self.tmux(&["set-buffer", "--", text]);
+        self.tmux(&["paste-buffer", "-p", "-r"]);
+    }
+
     /// Types a line and presses Enter.
     pub(super) fn say(&self, line: &str) {
         self.type_text(line);

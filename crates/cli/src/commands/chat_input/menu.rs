@@ -1,0 +1,74 @@
+//! The menu below the input: commands that start with `/`, and paths after `@`.
+
+use crate::commands::chat::slash::SlashCommand;
+use crate::terminal::{Completion, Palette, complete_path, fit};
+use std::path::Path;
+
+/// What can be chosen for the word before the cursor. It has at least one entry.
+pub(super) struct Menu {
+    /// The bytes before the cursor that a choice replaces.
+    pub replaced: usize,
+    pub is_command: bool,
+    /// The texts to insert, each with an explanation.
+    entries: Vec<(String, &'static str)>,
+}
+
+impl Menu {
+    /// Returns the menu for the text before the cursor; `None` if there is nothing to choose.
+    pub(super) fn for_text(before: &str, folder: &Path) -> Option<Self> {
+        if before.starts_with('/') && !before.contains(char::is_whitespace) {
+            return Self::of_commands(before);
+        }
+        let Completion {
+            replaced,
+            suggestions,
+        } = complete_path(folder, before)?;
+        let is_complete = suggestions.len() == 1 && before.ends_with(&suggestions[0]);
+        let entries: Vec<_> = suggestions.into_iter().map(|text| (text, "")).collect();
+        (!entries.is_empty() && !is_complete).then_some(Self {
+            replaced,
+            is_command: false,
+            entries,
+        })
+    }
+
+    fn of_commands(before: &str) -> Option<Self> {
+        let matching = SlashCommand::all().filter(|command| command.name().starts_with(before));
+        let entry = |command: SlashCommand| (command.name().to_owned(), command.summary());
+        let mut entries: Vec<_> = matching.map(entry).collect();
+        // `/mode` is also the start of `/model`.
+        entries.sort_by_key(|(name, _)| name != before);
+        (!entries.is_empty()).then_some(Self {
+            replaced: before.len(),
+            is_command: true,
+            entries,
+        })
+    }
+
+    /// Returns the index of the last entry.
+    pub(super) fn last(&self) -> usize {
+        self.entries.len() - 1
+    }
+
+    /// Returns the text that an entry inserts.
+    pub(super) fn text(&self, index: usize) -> &str {
+        &self.entries[index].0
+    }
+
+    /// Returns a row for each entry.
+    pub(super) fn rows(&self, selected: usize, columns: usize, palette: &Palette) -> Vec<String> {
+        let selected = selected.min(self.last());
+        let lengths = self.entries.iter().map(|(text, _)| text.chars().count());
+        let widest = lengths.max().unwrap_or(0);
+        let row = |(index, (text, summary)): (usize, &(String, &str))| {
+            let line = format!("{text:<widest$}  {summary}");
+            let line = fit(line.trim_end(), columns.saturating_sub(2));
+            if index == selected {
+                palette.bold(&format!("❯ {line}"))
+            } else {
+                palette.dim(&format!("  {line}"))
+            }
+        };
+        self.entries.iter().enumerate().map(row).collect()
+    }
+}

@@ -18,6 +18,8 @@ fn main() -> ExitCode {
         lango_sandbox::enter(typed);
     }
     lango_cli::core_dumps::forbid();
+    // Whatever ends this function, the terminal is left as it was.
+    let _region = lango_cli::terminal::Region;
     let typed = lango_cli::args::with_flags_first(std::env::args_os().collect());
     let arguments =
         lango_cli::args::read(typed.clone()).unwrap_or_else(|error| refuse(&typed, &error));

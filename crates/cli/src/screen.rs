@@ -53,7 +53,10 @@ fn wrapped(lines: Cow<'_, str>) -> Cow<'_, str> {
 /// pipe.
 pub fn print_rendered(line: &str) -> std::io::Result<()> {
     match Region::print(Output::Stdout, &format!("{line}\n")) {
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => std::process::exit(0),
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => {
+            Region::close();
+            std::process::exit(0)
+        }
         other => other,
     }
 }

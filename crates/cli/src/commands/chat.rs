@@ -438,6 +438,7 @@ impl<'a> Chat<'a> {
             .map(|author| format!("{author} · "))
             .unwrap_or_default();
         let footer = footer(&report, model, started.elapsed());
+        let footer = sanitize(&footer);
         let lines = wrap_prefixed(&format!("{author}{footer}"), "  ", "  ", screen::columns());
         let lines: Vec<String> = lines.iter().map(|line| self.palette.dim(line)).collect();
         Ok(screen::print_rendered(&format!("\n{}", lines.join("\n")))?)

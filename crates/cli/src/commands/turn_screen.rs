@@ -3,7 +3,7 @@
 
 mod question;
 
-use super::ask::{PromptStep, QuestionPrompt, Reply};
+use super::ask::{QuestionPrompt, Reply};
 use super::chat_input::{ChatInput, InputAction};
 use super::streamed_answer::StreamedAnswer;
 use crate::screen::{self, Activity, Layout, columns, rows};
@@ -93,6 +93,8 @@ pub(super) struct TurnScreen<'a> {
 pub(super) enum ScreenEvent {
     Key(Key),
     Redraw,
+    /// No other key has followed the one that answers the question.
+    AnswerSettled,
     /// Another process has answered the question.
     QuestionWithdrawn,
 }
@@ -172,46 +174,57 @@ impl<'a> TurnScreen<'a> {
 
     /// Shows an update as text of the answer or as lines.
     fn show(&mut self, update: &TurnUpdate, lines: Vec<String>) -> io::Result<()> {
-        match (update, &mut self.answer) {
-            (TurnUpdate::Draft { text, .. }, Some(answer)) => {
-                answer.push(text)?;
-                return match self.display.screen {
-                    ScreenMode::Live => Ok(()),
-                    ScreenMode::Plain => answer.render(),
-                };
-            }
-            (TurnUpdate::DraftWithdrawn, Some(answer)) => {
-                answer.withdraw();
-                return Ok(());
-            }
-            (TurnUpdate::Stored(events), Some(answer)) => {
-                for text in events.iter().filter_map(text_before_calls) {
-                    answer.said(text)?;
-                }
-            }
-            _ => {}
-        }
+        self.show_text(update)?;
         if self.display.is_quiet {
             return Ok(());
         }
-        let shown = match (self.display.detail, update) {
-            (ActivityDetail::Everything, _) => lines.len(),
-            (ActivityDetail::Calls, TurnUpdate::Stored(events)) => {
-                let is_result =
-                    |event: &&Event| matches!(event.body, EventBody::ToolReturned { .. });
-                events.iter().filter(is_result).count()
-            }
-            (ActivityDetail::Calls, _) => 0,
-        };
-        let lines = lines.into_iter().take(shown);
-        let ends_turn = matches!(update, TurnUpdate::Stored(events) if events
-            .iter()
-            .any(|event| matches!(event.body, EventBody::TurnFinished { .. })));
-        if ends_turn && self.answer.as_ref().is_some_and(StreamedAnswer::is_shown) {
+        let lines = self.wanted_lines(update, lines);
+        let is_answer_shown = self.answer.as_ref().is_some_and(StreamedAnswer::is_shown);
+        if ends_turn(update) && is_answer_shown {
             self.last_lines.extend(lines);
             return Ok(());
         }
-        lines.into_iter().try_for_each(|line| self.show_line(&line))
+        lines.iter().try_for_each(|line| self.show_line(line))
+    }
+
+    /// Shows the part of the answer, or of what an agent said before its calls, that an update contains.
+    fn show_text(&mut self, update: &TurnUpdate) -> io::Result<()> {
+        let Some(answer) = &mut self.answer else {
+            return Ok(());
+        };
+        match update {
+            TurnUpdate::Draft { text, .. } => {
+                answer.push(text)?;
+                match self.display.screen {
+                    // Rendered with the next frame.
+                    ScreenMode::Live => Ok(()),
+                    ScreenMode::Plain => answer.render(),
+                }
+            }
+            TurnUpdate::DraftWithdrawn => {
+                answer.withdraw();
+                Ok(())
+            }
+            TurnUpdate::Stored(events) => {
+                let mut texts = events.iter().filter_map(text_before_calls);
+                texts.try_for_each(|text| answer.said(text))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Returns those lines of an update that the command wants to show.
+    fn wanted_lines(&self, update: &TurnUpdate, mut lines: Vec<String>) -> Vec<String> {
+        if self.shows_only_calls() {
+            let results = match update {
+                TurnUpdate::Stored(events) => {
+                    events.iter().filter(|event| is_tool_result(event)).count()
+                }
+                _ => 0,
+            };
+            lines.truncate(results);
+        }
+        lines
     }
 
     /// Shows what happened while a question was open.
@@ -254,6 +267,13 @@ impl<'a> TurnScreen<'a> {
                 None => std::future::pending().await,
             }
         };
+        let settles_at = self.prompt.as_ref().and_then(|(it, _)| it.settles_at());
+        let settled = async {
+            match settles_at {
+                Some(at) => tokio::time::sleep_until(at.into()).await,
+                None => std::future::pending().await,
+            }
+        };
         let withdrawn = async {
             match &mut self.prompt {
                 Some((_, reply)) => reply.closed().await,
@@ -264,6 +284,7 @@ impl<'a> TurnScreen<'a> {
             biased;
             () = withdrawn => ScreenEvent::QuestionWithdrawn,
             key = key => ScreenEvent::Key(key),
+            () = settled => ScreenEvent::AnswerSettled,
             () = redraw, if draws => ScreenEvent::Redraw,
             else => std::future::pending().await,
         }
@@ -281,7 +302,7 @@ impl<'a> TurnScreen<'a> {
             return Ok(());
         }
         self.is_dirty = false;
-        let is_writing = self.input.as_ref().is_some_and(|input| input.is_writing());
+        let is_writing = self.is_writing();
         match (&mut self.prompt, &mut self.answer) {
             (Some((prompt, _)), _) => {
                 if prompt.arm(is_writing) {
@@ -301,6 +322,11 @@ impl<'a> TurnScreen<'a> {
     /// Whether the user typed a command, of which only the call is shown.
     pub(super) fn shows_only_calls(&self) -> bool {
         self.display.detail == ActivityDetail::Calls
+    }
+
+    /// Whether the user is in the middle of a message.
+    fn is_writing(&self) -> bool {
+        self.input.as_ref().is_some_and(|input| input.is_writing())
     }
 
     fn is_live(&self) -> bool {
@@ -388,16 +414,8 @@ impl<'a> TurnScreen<'a> {
             }
             _ => {}
         }
-        if let Some((prompt, _)) = &mut self.prompt {
-            match prompt.handle(&key) {
-                PromptStep::NotMine => {}
-                PromptStep::Handled => return Ok(ScreenAction::Continue),
-                PromptStep::View => return Ok(ScreenAction::View),
-                PromptStep::Reply(reply) => {
-                    self.answer_question(reply)?;
-                    return Ok(ScreenAction::Continue);
-                }
-            }
+        if let Some(action) = self.handle_at_question(&key)? {
+            return Ok(action);
         }
         let Some(input) = &mut self.input else {
             return Ok(match key {
@@ -474,6 +492,16 @@ impl<'a> TurnScreen<'a> {
         }
         Ok(is_shown)
     }
+}
+
+/// Whether an update contains the end of the turn.
+fn ends_turn(update: &TurnUpdate) -> bool {
+    let is_end = |event: &Event| matches!(event.body, EventBody::TurnFinished { .. });
+    matches!(update, TurnUpdate::Stored(events) if events.iter().any(is_end))
+}
+
+fn is_tool_result(event: &Event) -> bool {
+    matches!(event.body, EventBody::ToolReturned { .. })
 }
 
 /// Returns what the root agent said before its calls.

@@ -244,15 +244,16 @@ impl<T: Future<Output = Result<TurnEnd, RunnerError>> + Unpin> Watcher<'_, T> {
     }
 
     async fn handle_event(&mut self, event: ScreenEvent) -> io::Result<()> {
-        let key = match event {
+        let action = match event {
             ScreenEvent::Redraw => return self.screen.draw(),
             ScreenEvent::QuestionWithdrawn => {
                 self.is_preparing = false;
                 return self.screen.withdraw_question();
             }
-            ScreenEvent::Key(key) => key,
+            ScreenEvent::AnswerSettled => self.screen.settle_answer()?,
+            ScreenEvent::Key(key) => self.screen.handle(key)?,
         };
-        match self.screen.handle(key)? {
+        match action {
             ScreenAction::Continue => Ok(()),
             ScreenAction::Stop => {
                 self.stop();

@@ -144,7 +144,7 @@ impl Activity {
             }
             TurnUpdate::Retrying { agent, reason } => {
                 let line = format!("{}: {}", agent, one_line(reason, 200));
-                vec![self.palette.colour(&format!("  ! {line}"), Colour::Yellow)]
+                vec![self.warning(&line)]
             }
             TurnUpdate::Queued => vec![super::QUEUED_NOTICE.to_owned()],
             TurnUpdate::Draft { .. } | TurnUpdate::DraftWithdrawn => Vec::new(),
@@ -265,8 +265,7 @@ impl Activity {
                 if detail.chars().count() > CORRECTION_CHARACTERS {
                     self.results.add(format!("{who} was told:"), detail);
                 }
-                let line = format!("  ! {}", one_line(detail, CORRECTION_CHARACTERS));
-                let mut lines = vec![self.palette.colour(&line, Colour::Yellow)];
+                let mut lines = vec![self.warning(&one_line(detail, CORRECTION_CHARACTERS))];
                 if ends_frame(*fault) {
                     lines.extend(self.close_frame(event, CallStatus::Error));
                 }
@@ -394,6 +393,12 @@ impl Activity {
         }
         let task = one_line(&frame.task, TASK_CHARACTERS);
         format!("{agent} {}", self.palette.dim(&format!("({task})")))
+    }
+
+    /// Returns a line about something that went wrong. Only its mark is coloured: the text can quote a model, and nothing
+    /// of a model has the colour of a question.
+    fn warning(&self, text: &str) -> String {
+        format!("  {} {text}", self.palette.colour("!", Colour::Yellow))
     }
 
     fn symbol(&self, status: CallStatus) -> String {

@@ -55,6 +55,11 @@ impl KeyParser {
         !self.bytes.is_empty() && self.pasted.is_none()
     }
 
+    /// Whether the bytes may be a key that is also the start of longer sequences: Escape, or Alt with a bracket or an O.
+    pub(super) fn may_be_escape(&self) -> bool {
+        matches!(self.bytes[..], [0x1b] | [0x1b, b'[' | b'O'])
+    }
+
     /// Returns the next key.
     pub(super) fn next_key(&mut self) -> Option<Key> {
         self.parse(false)
@@ -322,6 +327,24 @@ mod tests {
         }
         keys.extend(std::iter::from_fn(|| parser.last_key()));
         keys
+    }
+
+    #[test]
+    fn only_escape_and_what_alt_sends_may_be_whole_keys() {
+        for (bytes, may_be_key) in [
+            ("\u{1b}", true),
+            ("\u{1b}[", true),
+            ("\u{1b}O", true),
+            ("\u{1b}[20", false),
+            ("\u{1b}[M", false),
+            ("\u{1b}]11;rgb:", false),
+            ("\u{1b}P", false),
+        ] {
+            let mut parser = KeyParser::default();
+            parser.push(bytes.as_bytes());
+            assert_eq!(parser.next_key(), None);
+            assert_eq!(parser.may_be_escape(), may_be_key, "{bytes:?}");
+        }
     }
 
     #[test]

@@ -17,6 +17,10 @@ use tokio::time::{Instant, sleep_until};
 /// How long to wait for the rest of an escape sequence before its first byte counts as the Escape key.
 const ESCAPE_DELAY: Duration = Duration::from_millis(30);
 
+/// How long to wait for the rest of a longer sequence. On a slow connection it arrives in parts, and what follows the first
+/// part must not be taken for keys.
+const SEQUENCE_DELAY: Duration = Duration::from_secs(1);
+
 /// Bytes that arrive within this time after a paste are treated as pasted text.
 const PASTE_SILENCE: Duration = Duration::from_millis(150);
 
@@ -123,6 +127,7 @@ impl KeyReader {
             if let Some(key) = self.parsed_key() {
                 return key;
             }
+            let sequence_ends = self.last_read + self.sequence_delay();
             let read = tokio::select! {
                 biased;
                 _ = self.hangup.recv() => return Key::Closed,
@@ -143,7 +148,7 @@ impl KeyReader {
                     return Key::Resize;
                 }
                 read = read(&self.keyboard) => read,
-                () = sleep_until(self.last_read + ESCAPE_DELAY), if self.parser.is_incomplete() => {
+                () = sleep_until(sequence_ends), if self.parser.is_incomplete() => {
                     match self.parser.last_key() {
                         Some(key) => return key,
                         None => continue,
@@ -178,6 +183,14 @@ impl KeyReader {
             self.pasted = Some(self.last_read);
         }
         Some(key)
+    }
+
+    fn sequence_delay(&self) -> Duration {
+        if self.parser.may_be_escape() {
+            ESCAPE_DELAY
+        } else {
+            SEQUENCE_DELAY
+        }
     }
 
     fn push(&mut self, bytes: &[u8]) {

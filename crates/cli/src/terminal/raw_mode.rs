@@ -1,7 +1,11 @@
-//! Raw mode: the terminal passes on each key at once and does not echo it.
+//! Modes of the terminal: raw, in which it passes on each key at once and echoes none; and silent, in which only the echo is
+//! off.
 
 use rustix::fd::{AsFd, OwnedFd};
-use rustix::termios::{OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr};
+use rustix::process::getpgrp;
+use rustix::termios::{
+    LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcgetpgrp, tcsetattr,
+};
 use std::fs::File;
 use std::io::{self, IsTerminal};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,6 +14,9 @@ const ENABLE_BRACKETED_PASTE: &str = "\u{1b}[?2004h";
 const DISABLE_BRACKETED_PASTE: &str = "\u{1b}[?2004l";
 
 static IS_RAW: AtomicBool = AtomicBool::new(false);
+
+/// Whether a [`SilentMode`] is active, so that the terminal's own mode has an echo.
+static IS_SILENT: AtomicBool = AtomicBool::new(false);
 
 /// Whether the terminal is in raw mode.
 pub(super) fn is_raw() -> bool {
@@ -35,7 +42,10 @@ pub(super) struct RawMode {
 impl RawMode {
     /// Enters raw mode.
     pub(super) fn enter(keyboard: OwnedFd) -> io::Result<Self> {
-        let before = tcgetattr(&keyboard)?;
+        let mut before = tcgetattr(&keyboard)?;
+        before
+            .local_modes
+            .set(LocalModes::ECHO, is_silent() || has_echo(&before));
         let mode = Self { keyboard, before };
         mode.apply()?;
         Ok(mode)
@@ -65,4 +75,50 @@ impl Drop for RawMode {
 
 fn write(text: &str) {
     let _ = rustix::io::write(io::stderr(), text.as_bytes());
+}
+
+/// Keeps typed keys off the screen while something else is drawn there. They stay in the terminal's buffer for the program
+/// that reads next. Dropping it turns the echo on again.
+#[derive(Debug)]
+pub(super) struct SilentMode {
+    keyboard: OwnedFd,
+}
+
+impl SilentMode {
+    /// Turns the echo off. Returns `None` if it is off already, or if this process may not change the terminal.
+    pub(super) fn enter() -> Option<Self> {
+        let keyboard = open_keyboard().ok()?;
+        // A process in the background would be stopped.
+        let is_foreground = tcgetpgrp(&keyboard).is_ok_and(|group| group == getpgrp());
+        let mut mode = tcgetattr(&keyboard).ok()?;
+        if !is_foreground || !has_echo(&mode) {
+            return None;
+        }
+        mode.local_modes.remove(LocalModes::ECHO);
+        tcsetattr(&keyboard, OptionalActions::Now, &mode).ok()?;
+        IS_SILENT.store(true, Ordering::Relaxed);
+        Some(Self { keyboard })
+    }
+}
+
+impl Drop for SilentMode {
+    fn drop(&mut self) {
+        IS_SILENT.store(false, Ordering::Relaxed);
+        // Raw mode restores the echo when it ends.
+        if is_raw() {
+            return;
+        }
+        if let Ok(mut mode) = tcgetattr(&self.keyboard) {
+            mode.local_modes.insert(LocalModes::ECHO);
+            let _ = tcsetattr(&self.keyboard, OptionalActions::Now, &mode);
+        }
+    }
+}
+
+fn is_silent() -> bool {
+    IS_SILENT.load(Ordering::Relaxed)
+}
+
+fn has_echo(mode: &Termios) -> bool {
+    mode.local_modes.contains(LocalModes::ECHO)
 }

@@ -5,6 +5,7 @@
 //! [`Region::print`], which moves the region down. A redraw writes only the rows that changed, inside a synchronized
 //! update, so the screen does not flicker.
 
+use super::raw_mode::SilentMode;
 use super::text::{fit, only_attributes, width};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
@@ -32,13 +33,21 @@ pub struct LiveFrame {
     pub cursor: Option<(usize, usize)>,
 }
 
-/// The live region of this process.
+/// The live region of this process. Dropping this value closes it.
 #[derive(Debug)]
 pub struct Region;
+
+impl Drop for Region {
+    fn drop(&mut self) {
+        Self::close();
+    }
+}
 
 #[derive(Debug)]
 struct State {
     output: Output,
+    /// Keeps keys off the region that nobody reads now.
+    _silent: Option<SilentMode>,
     columns: usize,
     /// When the width changed last, until the region is drawn again.
     resized: Option<Instant>,
@@ -54,7 +63,8 @@ const BEGIN_UPDATE: &str = "\u{1b}[?2026h";
 const END_UPDATE: &str = "\u{1b}[?2026l";
 const HIDE_CURSOR: &str = "\u{1b}[?25l";
 const SHOW_CURSOR: &str = "\u{1b}[?25h";
-/// Terminals disagree about the width of some characters. Without wrapping, a row never takes two.
+/// Terminals disagree about the width of some characters. Without wrapping, a row with them never takes two. Other rows are
+/// wrapped, so that a row which was drawn just after the window became narrower takes as many as one that was drawn before.
 const NO_WRAP: &str = "\u{1b}[?7l";
 const WRAP: &str = "\u{1b}[?7h";
 const CLEAR_LINE: &str = "\u{1b}[K";
@@ -65,6 +75,7 @@ impl Region {
     pub fn open(output: Output) {
         *lock() = Some(State {
             output,
+            _silent: SilentMode::enter(),
             columns: columns(),
             resized: None,
             shown: LiveFrame::default(),
@@ -195,16 +206,14 @@ impl State {
 
     /// Writes all rows; the cursor is in the first one.
     fn append_rows(&mut self, update: &mut String, frame: &LiveFrame) {
-        update.push_str(NO_WRAP);
         for (index, row) in frame.rows.iter().enumerate() {
             if index > 0 {
                 update.push_str(newline());
             }
-            update.push_str(row);
+            push_row(update, row);
         }
         self.cursor_row = frame.rows.len().saturating_sub(1);
         self.cursor_column = self.column_after(frame.rows.last());
-        update.push_str(WRAP);
         self.place_cursor(update, frame);
     }
 
@@ -214,7 +223,6 @@ impl State {
             let _ = write!(update, "\u{1b}[{}A", self.cursor_row);
         }
         update.push('\r');
-        update.push_str(NO_WRAP);
         for (index, row) in frame.rows.iter().enumerate() {
             if index > 0 {
                 update.push_str(newline());
@@ -222,12 +230,11 @@ impl State {
             self.cursor_column = 0;
             if self.shown.rows.get(index) != Some(row) {
                 update.push_str(CLEAR_LINE);
-                update.push_str(row);
+                push_row(update, row);
                 self.cursor_column = self.column_after(Some(row));
             }
         }
         self.cursor_row = frame.rows.len().saturating_sub(1);
-        update.push_str(WRAP);
         self.place_cursor(update, frame);
     }
 
@@ -253,6 +260,17 @@ impl State {
     fn column_after(&self, row: Option<&String>) -> usize {
         let written = row.map_or(0, |row| width(row));
         written.min(self.columns.saturating_sub(1))
+    }
+}
+
+/// Adds a row. From the first characters of East Asian scripts on, and for emoji, its width is not certain.
+fn push_row(update: &mut String, row: &str) {
+    if row.chars().any(|character| character >= '\u{2e80}') {
+        update.push_str(NO_WRAP);
+        update.push_str(row);
+        update.push_str(WRAP);
+    } else {
+        update.push_str(row);
     }
 }
 

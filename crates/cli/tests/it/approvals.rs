@@ -198,7 +198,9 @@ fn always_stores_the_edited_pattern_until_it_is_revoked() {
     assert!(!shown.contains("for calls like"), "{shown}");
     terminal.press("p");
     terminal.wait_for("for calls like > ");
-    terminal.press("\u{15}notes/*.md\r");
+    terminal.press("\u{15}notes/*.md");
+    terminal.wait_for("for calls like > notes/*.md");
+    terminal.press("\r");
     assert_eq!(terminal.end().0, Some(0));
     lango
         .run(&["run", "create notes/b.md with the word two"])

@@ -32,7 +32,9 @@ fn no_control_sequence_reaches_the_approval_prompt() {
     let mut terminal = Terminal::start(&lango, 100, &arguments, &[]);
     terminal.wait_for("why: ");
     terminal.prompt();
-    terminal.press("s\r");
+    terminal.press("s");
+    terminal.wait_for("enter grants it");
+    terminal.press("\r");
     terminal.wait_for("continue:");
     let shown = terminal.raw();
     for bad in ["\u{1b}]0;HACKED", "\u{1b}[2J\u{202e}", "\u{202e}"] {
@@ -61,8 +63,12 @@ fn input_typed_before_the_prompt_is_not_an_answer() {
     terminal.wait_for("→ operator");
     terminal.press("y");
     terminal.prompt();
-    // A key that is no choice changes nothing.
-    terminal.press("x");
+    // Letters of a text answer nothing, also if some of them are choices.
+    terminal.press("/py");
+    terminal.press("yes");
+    terminal.wait_for("keys count after a short pause");
+    terminal.prompt();
+    assert_eq!(workspace_file(&lango, "a.md"), None);
     terminal.press("n");
     terminal.end();
     assert_eq!(workspace_file(&lango, "a.md"), None);

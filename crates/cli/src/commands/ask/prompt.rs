@@ -1,16 +1,19 @@
 //! The question on a live screen: single keys answer it. A key that was pressed before the question appeared never
 //! counts, and neither does a key while the user is still typing.
 
-use super::question::{GrantScope, Question, Reply};
+use super::question::{Choice, GrantScope, Question, Reply};
 use crate::screen::{self, count};
 use crate::terminal::{ANSWER_PAUSE, Colour, Editor, Key, Palette, wrap_prefixed};
 use std::iter::repeat;
-use std::time::Instant;
+use std::time::{Duration, Instant};
+
+/// How long nothing may follow a key before it answers. The parts of a pasted text follow each other faster.
+const ANSWER_SILENCE: Duration = Duration::from_millis(60);
 
 /// What a key did.
 pub(in crate::commands) enum PromptStep {
-    /// The key was not for the question; it belongs to the message that the user is typing.
-    NotMine,
+    /// The key belongs to the message that the user is typing, after this text, which the question had taken for an answer.
+    NotMine(String),
     Handled,
     /// Show everything about the call.
     View,
@@ -21,11 +24,18 @@ pub(in crate::commands) enum PromptStep {
 pub(in crate::commands) struct QuestionPrompt {
     pub(in crate::commands) question: Question,
     stage: Stage,
-    /// When the question appeared, or the user last pressed a key that did not count.
+    /// When the question appeared, or the user last pressed a key that did not answer.
     quiet_since: Instant,
     is_armed: bool,
+    /// A letter that answers unless another one follows at once, or letters that came too soon. They belong to a message if
+    /// something else follows.
+    undecided: String,
     /// Whether the user is in the middle of a message, to which the keys belong.
     is_writing: bool,
+    /// Whether the keys share a few rows, because the window is low.
+    is_compact: bool,
+    /// Whether a key that answers did not count.
+    was_ignored: bool,
     /// Whether the window is too low for the box.
     is_cut: bool,
     /// Whether the user has viewed everything in the pager.
@@ -53,7 +63,10 @@ impl QuestionPrompt {
             stage: Stage::Keys,
             quiet_since: Instant::now(),
             is_armed: false,
+            undecided: String::new(),
             is_writing: false,
+            is_compact: false,
+            was_ignored: false,
             is_cut: false,
             is_viewed: false,
         }
@@ -64,9 +77,15 @@ impl QuestionPrompt {
         self.is_cut = is_cut;
     }
 
+    /// Says whether the keys share a few rows.
+    pub(in crate::commands) fn set_compact(&mut self, is_compact: bool) {
+        self.is_compact = is_compact;
+    }
+
     /// Accepts every key from now on, because the user has viewed the call.
     pub(in crate::commands) fn set_viewed(&mut self) {
         self.is_viewed = true;
+        self.was_ignored = false;
     }
 
     fn must_view(&self) -> bool {
@@ -81,12 +100,15 @@ impl QuestionPrompt {
             return false;
         }
         self.is_armed = true;
+        self.was_ignored = false;
+        self.undecided.clear();
         true
     }
 
     /// Ignores keys until the next pause, because the user was away or pasted something.
     pub(in crate::commands) fn disarm(&mut self) {
         self.is_armed = false;
+        self.undecided.clear();
         self.quiet_since = Instant::now();
     }
 
@@ -97,23 +119,37 @@ impl QuestionPrompt {
 
     /// Whether the question is answered when the user switches to mode `accept-edits`.
     pub(in crate::commands) fn is_answered_by_mode(&self) -> bool {
-        self.is_armed && self.question.is_accepted_edit
+        self.is_armed && self.question.is_accepted_edit && !self.must_view()
     }
 
-    /// Handles a key.
-    pub(in crate::commands) fn handle(&mut self, key: &Key) -> PromptStep {
+    /// Handles a key. `is_writing` says whether the user is in the middle of a message.
+    pub(in crate::commands) fn handle(&mut self, key: &Key, is_writing: bool) -> PromptStep {
         if let Key::Ctrl('c') = key {
             return PromptStep::Reply(Reply::Stop);
         }
-        if !self.is_armed {
-            self.quiet_since = Instant::now();
-            return PromptStep::NotMine;
+        if self.is_armed && self.undecided.is_empty() {
+            return self.handle_armed(key);
         }
-        match &mut self.stage {
-            Stage::Keys if matches!(key, Key::Paste(_)) => {
-                self.disarm();
-                PromptStep::Handled
+        self.quiet_since = Instant::now();
+        match key {
+            // Some users confirm a single key with Enter.
+            Key::Enter if !self.undecided.is_empty() => self.undecided.push('\n'),
+            // An answer that came too soon starts no message.
+            Key::Char(letter) if !self.is_armed && !is_writing && self.is_choice(*letter) => {
+                self.undecided.push(*letter);
+                self.was_ignored = true;
             }
+            _ => {
+                let text = std::mem::take(&mut self.undecided);
+                self.disarm();
+                return PromptStep::NotMine(text);
+            }
+        }
+        PromptStep::Handled
+    }
+
+    fn handle_armed(&mut self, key: &Key) -> PromptStep {
+        match &mut self.stage {
             Stage::Keys => self.handle_choice(key),
             Stage::Pattern {
                 scope,
@@ -166,23 +202,39 @@ impl QuestionPrompt {
     }
 
     fn handle_choice(&mut self, key: &Key) -> PromptStep {
-        let letter = match key {
-            Key::Escape => return PromptStep::Reply(Reply::Stop),
-            Key::Ctrl('d') | Key::Closed => return PromptStep::Reply(Reply::Wait),
-            Key::Char(letter) => letter.to_ascii_lowercase(),
+        match key {
+            Key::Escape => PromptStep::Reply(Reply::Stop),
+            Key::Ctrl('d') | Key::Closed => PromptStep::Reply(Reply::Wait),
+            Key::Char(letter) if self.is_choice(*letter) => {
+                self.undecided.push(*letter);
+                self.quiet_since = Instant::now();
+                PromptStep::Handled
+            }
+            // A message or a command starts here: none of its letters is an answer.
+            Key::Char(_) | Key::Paste(_) => {
+                self.disarm();
+                PromptStep::NotMine(String::new())
+            }
             // The mode can be switched, and the process suspended, while a question waits.
-            Key::BackTab | Key::Ctrl('z') => return PromptStep::NotMine,
-            _ => return PromptStep::Handled,
-        };
-        if !self
-            .question
-            .choices()
-            .iter()
-            .any(|choice| choice.key == letter)
-        {
-            return PromptStep::Handled;
+            Key::BackTab | Key::Ctrl('z') => PromptStep::NotMine(String::new()),
+            _ => PromptStep::Handled,
         }
+    }
+
+    /// Returns when the last key counts, if it does unless another one follows.
+    pub(in crate::commands) fn settles_at(&self) -> Option<Instant> {
+        let is_open = self.is_armed && !self.undecided.is_empty();
+        is_open.then(|| self.quiet_since + ANSWER_SILENCE)
+    }
+
+    /// Accepts the last letter, because no other one has followed it.
+    pub(in crate::commands) fn settle(&mut self) -> PromptStep {
+        let Some(letter) = std::mem::take(&mut self.undecided).chars().next() else {
+            return PromptStep::Handled;
+        };
+        let letter = letter.to_ascii_lowercase();
         if self.must_view() && !matches!(letter, 'v' | 'n' | 'e' | 't') {
+            self.was_ignored = true;
             return PromptStep::Handled;
         }
         if let Some(answer) = self.question.simple_answer(letter) {
@@ -191,34 +243,34 @@ impl QuestionPrompt {
         match letter {
             'v' => return PromptStep::View,
             'e' | 't' => self.stage = Stage::Text(Editor::default()),
-            _ => {
-                let scope = if letter == 's' {
-                    GrantScope::Session
-                } else {
-                    GrantScope::Folder
-                };
-                return self.start_grant(scope);
-            }
+            's' => self.start_grant(GrantScope::Session),
+            _ => self.start_grant(GrantScope::Folder),
         }
         PromptStep::Handled
     }
 
-    fn start_grant(&mut self, scope: GrantScope) -> PromptStep {
+    fn is_choice(&self, letter: char) -> bool {
+        let choices = self.question.choices();
+        choices
+            .iter()
+            .any(|it| it.key == letter.to_ascii_lowercase())
+    }
+
+    fn start_grant(&mut self, scope: GrantScope) {
         let Some(pattern) = self.question.pattern() else {
-            return PromptStep::Handled;
+            return;
         };
-        if !self.question.is_editable(pattern) {
-            self.stage = Stage::Confirmation(scope);
-            return PromptStep::Handled;
-        }
-        let mut editor = Editor::default();
-        editor.set(pattern);
-        self.stage = Stage::Pattern {
-            scope,
-            editor,
-            problem: None,
+        self.stage = if self.question.is_editable(pattern) {
+            let mut editor = Editor::default();
+            editor.set(pattern);
+            Stage::Pattern {
+                scope,
+                editor,
+                problem: None,
+            }
+        } else {
+            Stage::Confirmation(scope)
         };
-        PromptStep::Handled
     }
 
     /// Says in words what a pattern would allow.
@@ -249,17 +301,11 @@ impl QuestionPrompt {
             .collect();
         match &self.stage {
             Stage::Keys => {
-                for choice in self.question.choices() {
-                    let key = palette.colour(&choice.key.to_string(), Colour::Cyan);
-                    let meaning = wrap_prefixed(&choice.meaning, "", "", columns.saturating_sub(6));
-                    for (index, line) in meaning.iter().enumerate() {
-                        rows.push(if index == 0 {
-                            format!("  {key}  {line}")
-                        } else {
-                            format!("     {line}")
-                        });
-                    }
-                }
+                rows.extend(if self.is_compact {
+                    compact_rows(&self.question.choices(), columns)
+                } else {
+                    choice_rows(&self.question.choices(), columns, palette)
+                });
                 let later = if self.question.can_wait {
                     " · ctrl-d answers later"
                 } else {
@@ -286,7 +332,13 @@ impl QuestionPrompt {
                     (false, false) => format!("keys count after a short pause{others}"),
                 };
                 let hint = wrap_prefixed(&hint, "  ", "  ", columns);
-                rows.extend(hint.iter().map(|line| palette.dim(line)));
+                rows.extend(hint.iter().map(|line| {
+                    if self.was_ignored {
+                        palette.colour(line, Colour::Yellow)
+                    } else {
+                        palette.dim(line)
+                    }
+                }));
                 (rows, None)
             }
             Stage::Pattern {
@@ -324,6 +376,32 @@ impl QuestionPrompt {
             }
         }
     }
+}
+
+/// Returns the keys below each other, each with what it means.
+fn choice_rows(choices: &[Choice], columns: usize, palette: &Palette) -> Vec<String> {
+    let mut rows = Vec::new();
+    for choice in choices {
+        let key = palette.colour(&choice.key.to_string(), Colour::Cyan);
+        let meaning = wrap_prefixed(&choice.meaning, "", "", columns.saturating_sub(6));
+        for (index, line) in meaning.iter().enumerate() {
+            rows.push(if index == 0 {
+                format!("  {key}  {line}")
+            } else {
+                format!("     {line}")
+            });
+        }
+    }
+    rows
+}
+
+/// Returns the keys beside each other. What a broader grant covers is said when its key is pressed, before it counts.
+fn compact_rows(choices: &[Choice], columns: usize) -> Vec<String> {
+    let choices = choices.iter();
+    let texts: Vec<String> = choices
+        .map(|it| format!("{} {}", it.key, it.short))
+        .collect();
+    wrap_prefixed(&texts.join(" · "), "  ", "  ", columns)
 }
 
 /// Adds an input line with its label, and returns the position of the cursor.

@@ -52,6 +52,8 @@ pub(in crate::commands) enum Reply {
 pub(super) struct Choice {
     pub(super) key: char,
     pub(super) meaning: String,
+    /// The meaning in a word or two, for a low window.
+    pub(super) short: &'static str,
 }
 
 /// The answers that also cover later calls.
@@ -128,33 +130,34 @@ impl Question {
 
     /// Returns the keys that answer, each with its meaning in plain words.
     pub(super) fn choices(&self) -> Vec<Choice> {
-        let choice = |key, meaning: &str| Choice {
+        let choice = |key, short, meaning: &str| Choice {
             key,
             meaning: meaning.to_owned(),
+            short,
         };
         if !self.is_permission() {
             return vec![
-                choice('r', "run it again"),
+                choice('r', "run again", "run it again"),
                 choice(
                     's',
+                    "skip",
                     "skip it; the agent is told that the outcome is unknown",
                 ),
-                choice('t', "tell what happened"),
-                choice('v', "view everything"),
+                choice('t', "tell what happened", "tell what happened"),
+                choice('v', "view", "view everything"),
             ];
         }
-        let mut choices = vec![choice('y', "yes, once")];
+        let mut choices = vec![choice('y', "once", "yes, once")];
         if let Some(pattern) = self.pattern() {
             let what = self.grant_text(pattern);
-            choices.push(choice('s', &format!("yes, and {what} in this session")));
-            choices.push(choice(
-                'p',
-                &format!("yes, and always {what} in this folder"),
-            ));
+            let session = format!("yes, and {what} in this session");
+            choices.push(choice('s', "this session …", &session));
+            let folder = format!("yes, and always {what} in this folder");
+            choices.push(choice('p', "this folder …", &folder));
         }
-        choices.push(choice('n', "no"));
-        choices.push(choice('e', "no, and say why"));
-        choices.push(choice('v', "view everything"));
+        choices.push(choice('n', "no", "no"));
+        choices.push(choice('e', "no, because …", "no, and say why"));
+        choices.push(choice('v', "view", "view everything"));
         choices
     }
 

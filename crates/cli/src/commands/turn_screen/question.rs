@@ -1,11 +1,11 @@
 //! Questions during a turn, and everything else that takes the terminal for a while: a pager, an editor, the shell.
 
-use super::{TurnScreen, title_working};
-use crate::commands::ask::{Question, QuestionPrompt, Reply, ask_plainly};
+use super::{ScreenAction, TurnScreen, title_working};
+use crate::commands::ask::{PromptStep, Question, QuestionPrompt, Reply, ask_plainly};
 use crate::commands::watch::termination_requested;
 use crate::screen::{self, QuestionEnd, columns, rows};
 use crate::terminal::{
-    KeyReader, LineReader, LineSource, Output, Region, ScreenMode, page, suspend_process,
+    Key, KeyReader, LineReader, LineSource, Output, Region, ScreenMode, page, suspend_process,
 };
 use std::io;
 use tokio::sync::oneshot;
@@ -59,11 +59,25 @@ impl TurnScreen<'_> {
 
     fn print_box(&mut self, prompt: &mut QuestionPrompt) -> io::Result<()> {
         self.lowest_window = rows();
-        let room = rows().saturating_sub(self.rows_below_box(prompt));
-        let text = prompt.question.text(columns(), room);
-        prompt.set_cut(text.lines().count() > room);
+        let text = self.fit_box(prompt);
         let text = screen::colour_request(&text, &self.palette);
         Region::print(self.display.progress, &format!("{text}\n"))
+    }
+
+    /// Returns the box, as long as the window allows. In a low window the keys share their rows, so that the box fits.
+    fn fit_box(&self, prompt: &mut QuestionPrompt) -> String {
+        let mut text = String::new();
+        for is_compact in [false, true] {
+            prompt.set_compact(is_compact);
+            let room = rows().saturating_sub(self.rows_below_box(prompt));
+            text = prompt.question.text(columns(), room);
+            let is_cut = text.lines().count() > room;
+            prompt.set_cut(is_cut);
+            if !is_cut {
+                break;
+            }
+        }
+        text
     }
 
     /// Returns the number of rows that the keys of a question need, with the row about other agents, the input and the
@@ -80,20 +94,51 @@ impl TurnScreen<'_> {
             return Ok(());
         };
         let height = rows();
-        let below = self.rows_below_box(&prompt);
-        let text = prompt
-            .question
-            .text(columns(), height.saturating_sub(below));
-        let needed = text.lines().count() + below;
+        let text = self.fit_box(&mut prompt);
+        let needed = text.lines().count() + self.rows_below_box(&prompt);
         let result = if self.lowest_window < needed && height >= needed {
             self.print_box(&mut prompt)
         } else {
-            prompt.set_cut(height < needed);
             self.lowest_window = self.lowest_window.min(height);
             Ok(())
         };
         self.prompt = Some((prompt, reply));
         result
+    }
+
+    /// Offers a key to the question. Returns what to do, or `None` if the key is not for it.
+    pub(super) fn handle_at_question(&mut self, key: &Key) -> io::Result<Option<ScreenAction>> {
+        let is_writing = self.is_writing();
+        let Some((prompt, _)) = &mut self.prompt else {
+            return Ok(None);
+        };
+        let step = prompt.handle(key, is_writing);
+        self.perform(step)
+    }
+
+    /// Answers the question with the last key.
+    pub(in crate::commands) fn settle_answer(&mut self) -> io::Result<ScreenAction> {
+        let Some((prompt, _)) = &mut self.prompt else {
+            return Ok(ScreenAction::Continue);
+        };
+        self.is_dirty = true;
+        let step = prompt.settle();
+        Ok(self.perform(step)?.unwrap_or(ScreenAction::Continue))
+    }
+
+    fn perform(&mut self, step: PromptStep) -> io::Result<Option<ScreenAction>> {
+        match step {
+            PromptStep::NotMine(before) => {
+                if let Some(input) = self.input.as_mut().filter(|_| !before.is_empty()) {
+                    input.handle(&Key::Paste(before));
+                }
+                return Ok(None);
+            }
+            PromptStep::Handled => {}
+            PromptStep::View => return Ok(Some(ScreenAction::View)),
+            PromptStep::Reply(reply) => self.answer_question(reply)?,
+        }
+        Ok(Some(ScreenAction::Continue))
     }
 
     /// Shows that the turn is being stopped.

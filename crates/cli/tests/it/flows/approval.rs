@@ -7,6 +7,7 @@ use lango_testkit::model::{call, calls, delegate_and_finish, say};
 use lango_testkit::wire_server::ScriptedAnswer;
 use serde_json::json;
 use std::fs;
+use std::thread;
 use std::time::Duration;
 
 const LINES: usize = 180;
@@ -113,11 +114,9 @@ fn a_key_right_after_the_program_was_stopped_does_not_answer() {
     // tmux continues a stopped program at once, as `fg` does.
     terminal.press(&["C-z"]);
     terminal.press(&["y"]);
-    terminal.wait_for("> y");
-    terminal.wait_for("your message comes first");
-    assert!(!lango.workspace().join("new.txt").exists());
-    terminal.press(&["C-u"]);
+    terminal.wait_for("keys count after a short pause");
     terminal.wait_for("press a key");
+    assert!(!lango.workspace().join("new.txt").exists());
     terminal.press(&["y"]);
     terminal.wait_for("3 model calls");
     assert!(lango.workspace().join("new.txt").exists());
@@ -140,7 +139,10 @@ fn the_call_is_shown_again_after_the_window_was_too_low_for_it() {
     });
     // No key allows what cannot be seen.
     terminal.press(&["y"]);
-    terminal.press(&["s"]);
+    terminal.wait_until("the hint in yellow", |_| {
+        let hint = "[33m  the window is too low";
+        terminal.with_attributes().contains(hint)
+    });
     terminal.press(&["v"]);
     terminal.wait_for("the whole call");
     assert!(!lango.workspace().join("new.txt").exists());
@@ -217,4 +219,45 @@ fn a_question_is_on_the_screen_once_after_the_window_became_narrow() {
         1,
         "{scrollback}"
     );
+}
+
+#[test]
+fn a_text_that_arrives_at_a_question_becomes_a_message_and_answers_nothing() {
+    let provider = writer("x");
+    let lango = Lango::new();
+    let terminal = Tmux::chat(&lango, WIDE, provider.server.url());
+    terminal.say("write");
+    terminal.wait_for("press a key");
+    // A terminal that does not mark what is pasted sends it like keys.
+    terminal.type_text("yes, but why?");
+    terminal.wait_for("> yes, but why?");
+    terminal.wait_for("your message comes first");
+    terminal.press(&["C-u"]);
+    terminal.wait_for("press a key");
+    // So does a command that is typed letter by letter.
+    for letter in "/approvals".chars() {
+        terminal.type_text(&letter.to_string());
+    }
+    terminal.wait_for("> /approvals");
+    terminal.press(&["Enter"]);
+    terminal.wait_for("queued: /approvals");
+    assert!(!lango.workspace().join("new.txt").exists());
+    terminal.wait_for("press a key");
+    terminal.press(&["n"]);
+    terminal.wait_for("there are no pending approvals");
+}
+
+#[test]
+fn the_rest_of_a_sequence_that_arrives_late_answers_nothing() {
+    let provider = writer("x");
+    let lango = Lango::new();
+    let terminal = Tmux::chat(&lango, WIDE, provider.server.url());
+    terminal.say("write");
+    terminal.wait_for("press a key");
+    terminal.type_text("\u{1b}[20");
+    // Longer than a lone escape byte waits for the rest of its sequence.
+    thread::sleep(Duration::from_millis(200));
+    terminal.type_text("0~y\u{1b}[201~");
+    terminal.wait_for("your message comes first");
+    assert!(!lango.workspace().join("new.txt").exists());
 }

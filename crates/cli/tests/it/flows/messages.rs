@@ -69,6 +69,7 @@ fn a_stopped_turn_returns_several_queued_messages_one_at_a_time() {
     terminal.say("first");
     terminal.wait_until("a running turn", |screen| !spinner_rows(screen).is_empty());
     terminal.say("second");
+    terminal.wait_for("queued: second");
     terminal.say("third");
     terminal.wait_for("queued: third");
     terminal.press(&["Escape"]);

@@ -89,16 +89,24 @@ pub fn wants_colour() -> bool {
         && std::io::stdout().is_terminal()
 }
 
-/// Returns the width of the terminal in columns; 80 if there is none.
+/// Returns the number of columns to format text for: those of the terminal, but at least 20.
 pub fn columns() -> usize {
-    let size = rustix::termios::tcgetwinsize(std::io::stderr());
-    size.map_or(80, |size| usize::from(size.ws_col.max(20)))
+    window().0.max(20)
 }
 
-/// Returns the height of the terminal in rows; 24 if there is none.
+/// Returns the number of rows of the terminal.
 pub fn rows() -> usize {
-    let size = rustix::termios::tcgetwinsize(std::io::stderr());
-    size.map_or(24, |size| usize::from(size.ws_row.max(10)))
+    window().1
+}
+
+/// Returns the columns and rows of the terminal; 80 and 24 if there is none, or if it does not know its size.
+pub fn window() -> (usize, usize) {
+    use rustix::termios::tcgetwinsize;
+    let size = tcgetwinsize(std::io::stderr()).or_else(|_| tcgetwinsize(std::io::stdout()));
+    let known = |size: u16, default| if size == 0 { default } else { size.into() };
+    size.map_or((80, 24), |size| {
+        (known(size.ws_col, 80), known(size.ws_row, 24))
+    })
 }
 
 /// Describes the outcome of a turn if it did not end well, and its cost. The header of the chat says what the demo is.

@@ -47,12 +47,8 @@ impl ScreenMode {
     /// Returns [`Live`](Self::Live) if this output and the input are a capable terminal and the user did not ask for
     /// plain lines.
     pub fn detect(is_plain: bool, output: Output) -> Self {
-        let is_terminal = match output {
-            Output::Stdout => std::io::stdout().is_terminal(),
-            Output::Stderr => std::io::stderr().is_terminal(),
-        };
         let is_capable = std::env::var_os("TERM").is_some_and(|term| term != "dumb");
-        if is_terminal && is_capable && !is_plain && has_keyboard() {
+        if output.is_terminal() && is_capable && !is_plain && has_keyboard() {
             Self::Live
         } else {
             Self::Plain

@@ -8,6 +8,7 @@ use super::watch::{PromptContext, TurnRequest, watch};
 use crate::args::{AnswerWord, ApprovalsCommand};
 use crate::exit::Exit;
 use crate::screen::{self, Activity, Layout, RequestDetail, age, one_line, request, subject_line};
+use crate::terminal::Output;
 use lango::app::App;
 use lango::app::sessions::{Sessions, open_session};
 use lango::app::{Failure, grants};
@@ -316,7 +317,7 @@ async fn answer_and_resume(
         let shown = RequestDetail::Preview(preview.as_deref(), screen::PREVIEW_ROWS);
         screen::say(&request(waiting, shown, 0, screen::columns()));
     }
-    let approval_mode = match ApprovalMode::detect() {
+    let approval_mode = match ApprovalMode::detect(Output::Stderr) {
         ApprovalMode::Deny => ApprovalMode::Defer,
         approval_mode => approval_mode,
     };
@@ -331,8 +332,9 @@ async fn answer_and_resume(
     };
     let display = presentation.display();
     let palette = display.palette();
-    let (mut activity, mut keys) = (Activity::new(palette.clone()), None);
-    let view = TurnScreen::new(display, &mut activity, palette, &mut keys, None);
+    let mut activity = Activity::new(palette.clone());
+    let (mut keys, mut lines) = (None, None);
+    let view = TurnScreen::new(display, &mut activity, palette, &mut keys, &mut lines, None);
     let watched = watch(&mut conversation, input, approval_mode, context, view).await?;
     let exit = presentation.present(&watched, choice.model.name(), started.elapsed())?;
     remember(

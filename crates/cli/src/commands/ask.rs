@@ -10,6 +10,7 @@ mod question;
 
 use super::watch::PromptContext;
 use crate::screen::{self, allowing_rule};
+use crate::terminal::Output;
 use lango::app::{Failure, FailureKind};
 use lango::{ApprovalDecision, Approver, PendingCall};
 use lango_core::{
@@ -37,10 +38,9 @@ pub(super) enum ApprovalMode {
 }
 
 impl ApprovalMode {
-    /// Returns [`Terminal`](Self::Terminal) if this process has a terminal, or else [`Deny`](Self::Deny).
-    pub(super) fn detect() -> Self {
-        use std::io::IsTerminal;
-        if std::io::stderr().is_terminal() && crate::terminal::has_keyboard() {
+    /// Returns [`Terminal`](Self::Terminal) if questions appear on a terminal, or else [`Deny`](Self::Deny).
+    pub(super) fn detect(questions: Output) -> Self {
+        if questions.is_terminal() && crate::terminal::has_keyboard() {
             Self::Terminal
         } else {
             Self::Deny
@@ -54,6 +54,16 @@ pub(super) enum ApproverMessage {
     Ask(Box<Question>, oneshot::Sender<Reply>),
     /// The reply was handled, with all prompts that follow from it; the screen belongs to the loop again.
     Done,
+}
+
+/// Sends [`ApproverMessage::Done`] when it is dropped.
+struct DoneOnDrop<'a>(&'a UnboundedSender<ApproverMessage>);
+
+impl Drop for DoneOnDrop<'_> {
+    fn drop(&mut self) {
+        // The loop may have ended because its output is closed.
+        let _ = self.0.send(ApproverMessage::Done);
+    }
 }
 
 /// Asks the user at the terminal, or decides without one, as the [`ApprovalMode`] says.
@@ -116,6 +126,8 @@ impl<'a> TerminalApprover<'a> {
     async fn decide(&self, call: PendingCall<'_>) -> ApprovalDecision {
         // The question comes after what led to it.
         self.backlog.emptied().await;
+        // Sent also if this is dropped, because another process has answered.
+        let _done = DoneOnDrop(&self.messages);
         let decision = match self.ask(call).await {
             Ok(ApprovalDecision::Answer(answer)) => {
                 match self.prepare(call.user(), call.approval, answer).await {
@@ -129,8 +141,6 @@ impl<'a> TerminalApprover<'a> {
             }
             decision => decision,
         };
-        // The loop may have ended because its output is closed.
-        let _ = self.messages.send(ApproverMessage::Done);
         decision.unwrap_or_else(|failure| {
             let mut failed = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
             *failed = Some(failure);

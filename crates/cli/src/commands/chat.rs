@@ -122,6 +122,8 @@ struct Chat<'a> {
     input: ChatInput,
     /// Reads lines if the screen is plain.
     lines: Option<LineReader>,
+    /// Reads answers from the terminal if the lines come from a pipe.
+    answers: Option<LineReader>,
     /// Whether a turn of this chat has run.
     has_run: bool,
     /// When the user last pressed Ctrl-C at an empty prompt.
@@ -159,6 +161,7 @@ impl<'a> Chat<'a> {
             keys: None,
             input,
             lines: None,
+            answers: None,
             has_run: false,
             last_interrupt: None,
         }
@@ -401,20 +404,31 @@ impl<'a> Chat<'a> {
             mode: &permission_mode,
         };
         let is_live = self.screen == ScreenMode::Live;
+        // Two readers of one terminal would take each other's lines.
+        let answers = if std::io::stdin().is_terminal() {
+            &mut self.lines
+        } else {
+            &mut self.answers
+        };
         let view = TurnScreen::new(
             display,
             &mut self.activity,
             self.palette.clone(),
             &mut self.keys,
+            answers,
             is_live.then_some(&mut self.input),
         );
-        let mode = ApprovalMode::detect();
+        let mode = ApprovalMode::detect(match self.screen {
+            ScreenMode::Live => Output::Stdout,
+            ScreenMode::Plain => Output::Stderr,
+        });
         let watched = watch(&mut self.conversation, request, mode, context, view).await;
         self.restore_screen()?;
         let report = match watched?.end {
             TurnEnd::Finished(report) => report,
             TurnEnd::Waiting(waiting) if waiting.is_empty() => return Ok(()),
             TurnEnd::Waiting(waiting) => {
+                self.input.return_queued();
                 return Ok(screen::write_line(&describe_pending(&waiting))?);
             }
         };

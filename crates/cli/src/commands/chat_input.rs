@@ -13,6 +13,7 @@ pub(super) use status::ChatStatus;
 use status::next_mode;
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 /// The most rows of the message that are shown, and the most messages that can wait.
 const MAX_INPUT_ROWS: usize = 8;
@@ -41,6 +42,8 @@ pub(super) struct ChatInput {
     editor: Editor,
     history: History,
     search: Option<HistorySearch>,
+    /// The menu for the text before the cursor. It may list a folder, which takes time.
+    menu: (String, Option<Rc<Menu>>),
     /// The selected row of the menu.
     selected: usize,
     /// The user closed the menu for the current word.
@@ -77,6 +80,7 @@ impl ChatInput {
             editor: Editor::default(),
             history: History::open(history),
             search: None,
+            menu: (String::new(), None),
             selected: 0,
             is_menu_closed: false,
             queued: VecDeque::new(),
@@ -276,18 +280,23 @@ impl ChatInput {
                 self.search = None;
                 // Enter only takes the entry, so that it can be checked before it is sent.
                 if !matches!(key, Key::Enter | Key::Tab) {
-                    self.editor.handle(key);
+                    self.edit(key);
                 }
             }
         }
         InputAction::None
     }
 
-    fn menu(&self) -> Option<Menu> {
+    fn menu(&mut self) -> Option<Rc<Menu>> {
         if self.is_menu_closed {
             return None;
         }
-        Menu::for_text(self.editor.before_cursor(), &self.folder)
+        let text = self.editor.before_cursor();
+        if self.menu.0 != text {
+            let menu = Menu::for_text(text, &self.folder).map(Rc::new);
+            self.menu = (text.to_owned(), menu);
+        }
+        self.menu.1.clone()
     }
 
     /// Handles a key while the menu is open. Returns `None` if the key is for the editor.

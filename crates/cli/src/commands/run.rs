@@ -10,6 +10,7 @@ use super::watch::{PromptContext, TurnRequest, watch};
 use crate::args::RunArguments;
 use crate::exit::Exit;
 use crate::screen::{self, Activity, Layout, subject_line};
+use crate::terminal::Output;
 use lango::app::attach::read_files;
 use lango::app::sessions::open_session;
 use lango::app::signals::StartSignals;
@@ -116,7 +117,7 @@ async fn turn_in(
         is_plain: app.loaded.settings.ui.plain,
         demo_notice: choice.demo_notice().filter(|_| !arguments.quiet),
     };
-    let approval_mode = match ApprovalMode::detect() {
+    let approval_mode = match ApprovalMode::detect(Output::Stderr) {
         ApprovalMode::Terminal if arguments.ephemeral => ApprovalMode::TerminalOnly,
         approval_mode => approval_mode,
     };
@@ -134,7 +135,7 @@ async fn turn_in(
     let display = presentation.display();
     let palette = display.palette();
     let mut activity = Activity::new(palette.clone());
-    let mut keys = None;
+    let (mut keys, mut lines) = (None, None);
     if conversation.is_interrupted() || !conversation.waiting().is_empty() {
         let earlier = TurnDisplay {
             prints_events: false,
@@ -142,12 +143,19 @@ async fn turn_in(
             opening: None,
             ..display
         };
-        let view = TurnScreen::new(earlier, &mut activity, palette.clone(), &mut keys, None);
+        let view = TurnScreen::new(
+            earlier,
+            &mut activity,
+            palette.clone(),
+            &mut keys,
+            &mut lines,
+            None,
+        );
         finish_pending_turn(&mut conversation, approval_mode, context, view).await?;
     }
     let started = Instant::now();
     let input = TurnRequest::Question(&question);
-    let view = TurnScreen::new(display, &mut activity, palette, &mut keys, None);
+    let view = TurnScreen::new(display, &mut activity, palette, &mut keys, &mut lines, None);
     let watched = watch(&mut conversation, input, approval_mode, context, view).await?;
     let exit = presentation.present(&watched, choice.model.name(), started.elapsed())?;
     let exit = match exit {

@@ -74,7 +74,8 @@ pub(super) struct TurnScreen<'a> {
     keys: &'a mut Option<KeyReader>,
     /// The message that the user types meanwhile; `None` if the command takes no further messages.
     input: Option<&'a mut ChatInput>,
-    lines: Option<LineReader>,
+    /// Reads answers if the screen is plain; opened for the first question.
+    lines: &'a mut Option<LineReader>,
     prompt: Option<(QuestionPrompt, oneshot::Sender<Reply>)>,
     /// The smallest height of the window since the box of the question was printed.
     lowest_window: usize,
@@ -119,6 +120,7 @@ impl<'a> TurnScreen<'a> {
         activity: &'a mut Activity,
         palette: Palette,
         keys: &'a mut Option<KeyReader>,
+        lines: &'a mut Option<LineReader>,
         input: Option<&'a mut ChatInput>,
     ) -> Self {
         activity.begin_turn();
@@ -141,7 +143,7 @@ impl<'a> TurnScreen<'a> {
             answer,
             keys,
             input,
-            lines: None,
+            lines,
             prompt: None,
             lowest_window: 0,
             is_suspended: false,

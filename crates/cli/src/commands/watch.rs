@@ -215,6 +215,9 @@ impl<T: Future<Output = Result<TurnEnd, RunnerError>> + Unpin> Watcher<'_, T> {
     async fn handle_message(&mut self, message: ApproverMessage) -> io::Result<()> {
         match message {
             ApproverMessage::Ask(question, reply) => {
+                while let Some(key) = self.screen.typed_key() {
+                    self.handle_event(ScreenEvent::Key(key)).await?;
+                }
                 self.is_preparing = true;
                 let question = self.screen.ask(*question, reply);
                 during(&mut self.turn, &mut self.end, question).await

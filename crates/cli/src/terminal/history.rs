@@ -29,11 +29,16 @@ impl History {
         let mut entries: Vec<String> = lines.map(unescape).collect();
         let surplus = entries.len().saturating_sub(MAX_ENTRIES);
         entries.drain(..surplus);
-        Self {
+        let history = Self {
             file: file.to_owned(),
             entries,
             browsing: None,
+        };
+        if surplus > MAX_ENTRIES {
+            // The file stays as it is if it cannot be shortened.
+            let _ = history.shorten();
         }
+        history
     }
 
     /// Adds a message and saves the history.
@@ -50,7 +55,7 @@ impl History {
         if self.entries.len() > MAX_ENTRIES {
             self.entries.remove(0);
         }
-        self.save()
+        self.append(message)
     }
 
     /// Returns the entry before the one that is shown. `current` is what the user was writing; if it is the newest
@@ -90,26 +95,46 @@ impl History {
         matching.nth(skip).map(String::as_str)
     }
 
-    /// Writes the file anew, readable by the user alone: messages may contain anything.
-    fn save(&self) -> io::Result<()> {
+    /// Adds a line to the file, in one write: other chats add theirs at the same time.
+    fn append(&self, message: &str) -> io::Result<()> {
         if let Some(folder) = self.file.parent() {
             fs::create_dir_all(folder)?;
         }
-        let new = self.file.with_extension("new");
-        let mut file = fs::OpenOptions::new()
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .mode(0o600)
-            .open(&new)?;
-        let mut text = format!("{HEADER}\n");
-        for entry in &self.entries {
-            text.push_str(&escape(entry));
-            text.push('\n');
-        }
-        file.write_all(text.as_bytes())?;
-        fs::rename(&new, &self.file)
+        let mut file = private_file().append(true).open(&self.file)?;
+        let header = if file.metadata()?.len() == 0 {
+            format!("{HEADER}\n")
+        } else {
+            String::new()
+        };
+        file.write_all(format!("{header}{}\n", escape(message)).as_bytes())
     }
+
+    /// Writes the file anew, without the entries that are not stored any more.
+    fn shorten(&self) -> io::Result<()> {
+        let name = format!("{}.new", std::process::id());
+        let new = self.file.with_extension(name);
+        let lines = self.entries.iter().map(|entry| escape(entry) + "\n");
+        let text: String = std::iter::once(format!("{HEADER}\n"))
+            .chain(lines)
+            .collect();
+        let written = private_file()
+            .write(true)
+            .truncate(true)
+            .open(&new)
+            .and_then(|mut file| file.write_all(text.as_bytes()))
+            .and_then(|()| fs::rename(&new, &self.file));
+        if written.is_err() {
+            let _ = fs::remove_file(&new);
+        }
+        written
+    }
+}
+
+/// Returns options that create a file which the user alone can read: messages may contain anything.
+fn private_file() -> fs::OpenOptions {
+    let mut options = fs::OpenOptions::new();
+    options.create(true).mode(0o600);
+    options
 }
 
 fn escape(entry: &str) -> String {
@@ -152,6 +177,34 @@ mod tests {
         assert_eq!(history.newer().as_deref(), Some("draft"));
         assert_eq!(history.newer(), None);
         assert_eq!(history.older("two\nlines \\n"), Some("one"));
+    }
+
+    #[test]
+    fn chats_that_run_at_the_same_time_lose_no_message() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("history");
+        let mut first = History::open(&file);
+        let mut second = History::open(&file);
+        first.add("one").unwrap();
+        second.add("two").unwrap();
+        first.add("three").unwrap();
+        let mut third = History::open(&file);
+        for expected in ["three", "two", "one"] {
+            assert_eq!(third.older(""), Some(expected));
+        }
+    }
+
+    #[test]
+    fn a_long_file_is_shortened() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("history");
+        let lines = (0..=2 * MAX_ENTRIES).map(|number| format!("{number}\n"));
+        fs::write(&file, lines.collect::<String>()).unwrap();
+        History::open(&file);
+        let text = fs::read_to_string(&file).unwrap();
+        assert_eq!(text.lines().count(), MAX_ENTRIES + 1);
+        assert_eq!(text.lines().last(), Some("2000"));
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     }
 
     #[test]

@@ -26,8 +26,8 @@ pub struct LineReader {
     terminal: Option<File>,
     requests: mpsc::Sender<()>,
     lines: UnboundedReceiver<Option<String>>,
-    /// Whether a line was requested that has not arrived yet, because the last wait was abandoned.
-    is_requested: bool,
+    /// The prompt of a line that was requested and has not arrived yet, because the last wait was abandoned.
+    requested: Option<String>,
     /// Whether a user sees the prompt.
     has_prompt: bool,
 }
@@ -68,23 +68,25 @@ impl LineReader {
             terminal,
             requests,
             lines,
-            is_requested: false,
+            requested: None,
             has_prompt: source == LineSource::Terminal || std::io::stdin().is_terminal(),
         }
     }
 
     /// Prints a prompt on stderr and waits for a line. Returns `None` at the end of the input (Ctrl-D). If an earlier
-    /// wait was abandoned, its prompt is still on the screen.
+    /// wait for the same was abandoned, its prompt is still on the screen.
     pub async fn next(&mut self, prompt: &str) -> Option<String> {
-        if !self.is_requested {
+        if self.requested.is_none() {
+            let _ = self.requests.send(());
+        }
+        if self.requested.as_deref() != Some(prompt) {
+            self.requested = Some(prompt.to_owned());
             if self.has_prompt {
                 let _ = Region::print(Output::Stderr, prompt);
             }
-            self.is_requested = true;
-            let _ = self.requests.send(());
         }
         let line = self.lines.recv().await.flatten();
-        self.is_requested = false;
+        self.requested = None;
         if line.is_none() && self.has_prompt {
             let _ = Region::print(Output::Stderr, "\n");
         }
@@ -104,7 +106,7 @@ impl LineReader {
         loop {
             tcflush(&terminal, QueueSelector::IFlush)?;
             while self.lines.try_recv().is_ok() {
-                self.is_requested = false;
+                self.requested = None;
             }
             tokio::time::sleep(ANSWER_PAUSE).await;
             if rustix::io::ioctl_fionread(&terminal)? == 0 && self.lines.is_empty() {

@@ -1,9 +1,9 @@
 //! A pager on the alternate screen, for texts that are longer than the terminal. The scrollback stays as it was.
 
 use super::text::fit;
-use super::{Key, KeyReader};
+use super::{Key, KeyReader, Output};
 use crate::screen::{columns, rows};
-use std::io::{self, Write};
+use std::io;
 
 const ENTER_ALTERNATE: &str = "\u{1b}[?1049h\u{1b}[?25l";
 const LEAVE_ALTERNATE: &str = "\u{1b}[?25h\u{1b}[?1049l";
@@ -15,9 +15,9 @@ pub async fn page(
     title: &str,
     lines: impl Fn(usize) -> Vec<String>,
 ) -> io::Result<()> {
-    write(ENTER_ALTERNATE)?;
+    Output::write_to_terminal(ENTER_ALTERNATE)?;
     let result = scroll(keys, title, lines).await;
-    write(LEAVE_ALTERNATE)?;
+    Output::write_to_terminal(LEAVE_ALTERNATE)?;
     result
 }
 
@@ -69,11 +69,5 @@ fn draw(title: &str, lines: &[String], top: usize, page_rows: usize) -> io::Resu
         "\u{1b}[K\u{1b}[7m{}\u{1b}[0m",
         fit(&status, columns)
     ));
-    write(&text)
-}
-
-fn write(text: &str) -> io::Result<()> {
-    let mut out = io::stderr().lock();
-    out.write_all(text.as_bytes())?;
-    out.flush()
+    Output::write_to_terminal(&text)
 }

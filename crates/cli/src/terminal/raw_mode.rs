@@ -1,6 +1,7 @@
 //! Modes of the terminal: raw, in which it passes on each key at once and echoes none; and silent, in which only the echo is
 //! off.
 
+use super::Output;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::process::getpgrp;
 use rustix::termios::{
@@ -60,21 +61,17 @@ impl RawMode {
         raw.special_codes[SpecialCodeIndex::VTIME] = 0;
         tcsetattr(&self.keyboard, OptionalActions::Now, &raw)?;
         IS_RAW.store(true, Ordering::Relaxed);
-        write(ENABLE_BRACKETED_PASTE);
+        let _ = Output::write_to_terminal(ENABLE_BRACKETED_PASTE);
         Ok(())
     }
 }
 
 impl Drop for RawMode {
     fn drop(&mut self) {
-        write(DISABLE_BRACKETED_PASTE);
+        let _ = Output::write_to_terminal(DISABLE_BRACKETED_PASTE);
         let _ = tcsetattr(&self.keyboard, OptionalActions::Now, &self.before);
         IS_RAW.store(false, Ordering::Relaxed);
     }
-}
-
-fn write(text: &str) {
-    let _ = rustix::io::write(io::stderr(), text.as_bytes());
 }
 
 /// Keeps typed keys off the screen while something else is drawn there. They stay in the terminal's buffer for the program

@@ -10,7 +10,7 @@ use super::text::{fit, only_attributes, width};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use std::fmt::Write as _;
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -22,6 +22,26 @@ pub(super) const RESIZE_PAUSE: Duration = Duration::from_millis(120);
 pub enum Output {
     Stdout,
     Stderr,
+}
+
+impl Output {
+    /// Whether this output is a terminal.
+    pub fn is_terminal(self) -> bool {
+        match self {
+            Self::Stdout => io::stdout().is_terminal(),
+            Self::Stderr => io::stderr().is_terminal(),
+        }
+    }
+
+    /// Writes to the terminal, whichever output that is.
+    pub(super) fn write_to_terminal(text: &str) -> io::Result<()> {
+        let output = if Self::Stderr.is_terminal() {
+            Self::Stderr
+        } else {
+            Self::Stdout
+        };
+        write(output, text)
+    }
 }
 
 /// The content of the region.
@@ -288,7 +308,7 @@ fn newline() -> &'static str {
 }
 
 fn columns() -> usize {
-    crate::screen::columns()
+    crate::screen::window().0
 }
 
 /// Writes a text at once. The buffer of standard output would split it at its last line break, and a terminal that

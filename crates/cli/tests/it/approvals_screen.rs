@@ -146,15 +146,36 @@ fn ctrl_c_at_an_older_request_does_not_start_the_new_turn() {
 
 #[test]
 fn an_answer_by_another_process_ends_the_prompt_and_the_turn() {
+    for flags in [&[] as &[&str], &["--plain"]] {
+        let lango = Lango::new();
+        let arguments = [flags, &["run", CREATE]].concat();
+        let mut terminal = Terminal::start(&lango, 100, &arguments, &[]);
+        terminal.wait_for("no, and say why");
+        let id = text(&waiting_approvals(&lango)[0]["id"]).to_owned();
+        lango.run(&["approvals", "answer", &id, "yes"]).ok();
+        let (code, shown) = terminal.end();
+        assert!(shown.contains("answered by another process"), "{shown}");
+        assert_eq!(code, Some(0), "{shown}");
+        assert_eq!(
+            workspace_file(&lango, "notes/a.md").as_deref(),
+            Some("hi\n")
+        );
+    }
+}
+
+#[test]
+fn a_line_after_a_stopped_plain_question_is_the_next_message() {
     let lango = Lango::new();
-    let (terminal, _) = run_until_asked(&lango, CREATE);
-    let id = text(&waiting_approvals(&lango)[0]["id"]).to_owned();
-    lango.run(&["approvals", "answer", &id, "yes"]).ok();
-    let (code, shown) = terminal.end();
-    assert!(shown.contains("answered by another process"), "{shown}");
-    assert_eq!(code, Some(0), "{shown}");
-    assert_eq!(
-        workspace_file(&lango, "notes/a.md").as_deref(),
-        Some("hi\n")
-    );
+    let mut terminal = Terminal::start(&lango, 100, &["--plain"], &[]);
+    terminal.wait_for("> ");
+    terminal.press(&format!("{CREATE}\r"));
+    terminal.wait_for("ctrl-d later > ");
+    terminal.press(CTRL_C);
+    terminal.wait_for("stopped");
+    terminal.wait_for("> ");
+    terminal.press("hello\r");
+    terminal.wait_for("Hello!");
+    terminal.press("exit\r");
+    assert_eq!(terminal.end().0, Some(0));
+    assert_eq!(workspace_file(&lango, "notes/a.md"), None);
 }

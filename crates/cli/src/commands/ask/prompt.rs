@@ -204,7 +204,7 @@ impl QuestionPrompt {
     fn handle_choice(&mut self, key: &Key) -> PromptStep {
         match key {
             Key::Escape => PromptStep::Reply(Reply::Stop),
-            Key::Ctrl('d') | Key::Closed => PromptStep::Reply(Reply::Wait),
+            Key::Ctrl('d') => PromptStep::Reply(Reply::Wait),
             Key::Char(letter) if self.is_choice(*letter) => {
                 self.undecided.push(*letter);
                 self.quiet_since = Instant::now();

@@ -182,7 +182,9 @@ impl Question {
                 if is_any {
                     format!("{verb} any file, also those that other programs execute")
                 } else if pattern.contains(['*', '?']) {
-                    format!("{verb} files that match `{pattern}`")
+                    format!(
+                        "{verb} files that match `{pattern}`, in subfolders too, also those that other programs execute"
+                    )
                 } else {
                     format!("{verb} `{pattern}`")
                 }

@@ -11,11 +11,16 @@ use std::io;
 use tokio::sync::oneshot;
 
 impl TurnScreen<'_> {
+    /// Returns the next key that was typed before a question appears, and is no answer to it.
+    pub(in crate::commands) fn typed_key(&mut self) -> Option<Key> {
+        self.keys.as_mut().and_then(KeyReader::try_next)
+    }
+
     /// Shows a question. Its box stays on the screen; the keys that answer it are below.
     pub(in crate::commands) async fn ask(
         &mut self,
         question: Question,
-        reply: oneshot::Sender<Reply>,
+        mut reply: oneshot::Sender<Reply>,
     ) -> io::Result<()> {
         if let Some(answer) = &mut self.answer {
             answer.interrupt()?;
@@ -26,6 +31,8 @@ impl TurnScreen<'_> {
                 .get_or_insert_with(|| LineReader::open(LineSource::Terminal));
             let given = tokio::select! {
                 given = ask_plainly(&question, lines) => given,
+                // Another process has answered.
+                () = reply.closed() => return Ok(()),
                 _ = tokio::signal::ctrl_c() => Reply::Stop,
                 () = termination_requested() => Reply::Wait,
             };
@@ -37,12 +44,6 @@ impl TurnScreen<'_> {
         }
         if self.keys.is_none() {
             *self.keys = Some(KeyReader::open_fresh()?);
-        }
-        // What was typed before the question appeared is never an answer.
-        while let Some(key) = self.keys.as_mut().and_then(KeyReader::try_next) {
-            if let Some(input) = &mut self.input {
-                input.handle(&key);
-            }
         }
         let question = if self.input.is_some() {
             question

@@ -1,8 +1,8 @@
 //! The approval of a change that is longer than the screen.
 
 use super::tmux::{NARROW, Size, Tmux, WIDE};
-use crate::lango::Lango;
-use crate::models::Provider;
+use crate::lango::{BINARY, Lango};
+use crate::models::{Provider, flags};
 use lango_testkit::model::{call, calls, delegate_and_finish, say};
 use lango_testkit::wire_server::ScriptedAnswer;
 use serde_json::json;
@@ -28,7 +28,7 @@ fn a_long_diff_is_shortened_and_shown_in_full_on_request() {
                 "fs_write",
                 json!({ "path": "long.txt", "content": file("new") }),
             ))
-            .after(Duration::from_secs(1)),
+            .after(Duration::from_secs(3)),
             ScriptedAnswer::from(say("Written.")),
         ]);
         let lango = Lango::new();
@@ -260,4 +260,48 @@ fn the_rest_of_a_sequence_that_arrives_late_answers_nothing() {
     terminal.type_text("0~y\u{1b}[201~");
     terminal.wait_for("your message comes first");
     assert!(!lango.workspace().join("new.txt").exists());
+}
+
+#[test]
+fn in_a_window_of_seven_rows_nothing_is_allowed_before_it_was_viewed() {
+    let provider = writer("one\ntwo\nthree\n");
+    let lango = Lango::new();
+    let size = Size { rows: 7, ..WIDE };
+    let terminal = Tmux::chat(&lango, size, provider.server.url());
+    terminal.say("write");
+    terminal.wait_for("the window is too low for the call");
+    terminal.press(&["y"]);
+    terminal.wait_until("the hint in yellow", |_| {
+        let hint = "[33m  the window is too low";
+        terminal.with_attributes().contains(hint)
+    });
+    assert!(!lango.workspace().join("new.txt").exists());
+    terminal.press(&["v"]);
+    terminal.wait_for("the whole call");
+    terminal.press(&["q"]);
+    terminal.wait_for("press a key");
+    terminal.press(&["y"]);
+    terminal.wait_for("3 model calls");
+    assert!(lango.workspace().join("new.txt").exists());
+}
+
+#[test]
+fn a_chat_whose_errors_go_to_a_file_asks_on_the_screen_and_writes_no_sequences_there() {
+    let provider = writer("x");
+    let lango = Lango::new();
+    let flags = flags("openai", provider.server.url());
+    let flags: Vec<String> = flags.iter().map(|flag| format!("'{flag}'")).collect();
+    let command = format!("{BINARY} {} 2>errors.log", flags.join(" "));
+    let terminal = Tmux::start_shell(&lango, WIDE, &command);
+    terminal.wait_for("mode: ask");
+    terminal.say("write");
+    terminal.wait_for("press a key");
+    terminal.press(&["v"]);
+    terminal.wait_for("the whole call");
+    terminal.press(&["q"]);
+    terminal.wait_for("press a key");
+    terminal.press(&["y"]);
+    terminal.wait_for("3 model calls");
+    let errors = fs::read_to_string(lango.workspace().join("errors.log")).unwrap();
+    assert!(!errors.contains('\u{1b}'), "{errors:?}");
 }

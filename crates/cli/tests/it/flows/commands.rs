@@ -23,8 +23,8 @@ fn a_long_command_shows_its_last_lines_while_it_runs_and_one_line_afterwards() {
         terminal.say("count");
         terminal.wait_for("press a key");
         terminal.press(&["y"]);
-        let early = terminal.wait_until("the seventh line", |screen| has_row(screen, 7));
-        let late = terminal.wait_until("the 25th line", |screen| has_row(screen, 25));
+        let early = terminal.wait_until("the seventh line", |screen| last_row(screen) >= 7);
+        let late = terminal.wait_until("the 20th line", |screen| last_row(screen) >= 20);
         for screen in [&early, &late] {
             let running = spinner_rows(screen);
             assert_eq!(running.len(), 1, "{screen}");
@@ -34,7 +34,7 @@ fn a_long_command_shows_its_last_lines_while_it_runs_and_one_line_afterwards() {
             assert_eq!(shown, (last - 4..=last).collect::<Vec<_>>(), "{screen}");
         }
         let seconds = |screen: &str| last_seconds(spinner_rows(screen)[0]).unwrap();
-        assert!(seconds(&late) > seconds(&early) + 1.0, "{early}\n{late}");
+        assert!(seconds(&late) > seconds(&early), "{early}\n{late}");
 
         terminal.wait_for("3 model calls");
         terminal.assert_no_line_is_too_long();
@@ -82,7 +82,7 @@ fn a_command_that_fails_shows_its_exit_code() {
 
 #[test]
 fn a_progress_bar_takes_one_row_and_the_model_gets_its_last_state() {
-    let bar = r"for i in 1 2 3 4 5 6; do printf '\r\033[32m[%s]\033[0m %d0%%' bar $i; sleep 0.4; done; echo";
+    let bar = r"for i in 1 2 3 4 5 6; do printf '\r\033[32m[%s]\033[0m %d0%%' bar $i; while [ $i -lt 6 ] && [ ! -e go$i ]; do sleep 0.02; done; done; echo";
     let provider = Provider::new(vec![
         delegate_and_finish("operator", "load"),
         call("exec", json!({ "command": bar })),
@@ -94,10 +94,11 @@ fn a_progress_bar_takes_one_row_and_the_model_gets_its_last_state() {
     let terminal = Tmux::start(&lango, WIDE, &arguments, &[]);
     terminal.wait_for("mode: ask");
     terminal.say("load");
-    for state in ["[bar] 20%", "[bar] 40%"] {
-        let screen = terminal.wait_for(state);
+    for state in 1..=5 {
+        let screen = terminal.wait_for(&format!("[bar] {state}0%"));
         assert_eq!(screen.matches("[bar]").count(), 1, "{screen}");
         assert!(!screen.contains(['␍', '␛']), "{screen}");
+        lango.file(&format!("go{state}"), "");
     }
     terminal.wait_for("3 model calls");
     let request = provider.server.requests()[2].body.to_string();
@@ -111,6 +112,10 @@ fn printed(screen: &str) -> Vec<u32> {
         .lines()
         .filter_map(|row| row.trim().strip_prefix("row-")?.parse().ok());
     numbers.collect()
+}
+
+fn last_row(screen: &str) -> u32 {
+    printed(screen).last().copied().unwrap_or_default()
 }
 
 fn has_row(screen: &str, number: u32) -> bool {

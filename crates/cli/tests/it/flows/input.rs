@@ -136,6 +136,21 @@ fn a_pasted_command_needs_a_second_enter() {
 }
 
 #[test]
+fn a_command_that_is_pasted_into_a_search_needs_a_second_enter_too() {
+    let lango = Lango::new();
+    let (terminal, _provider) = chat(&lango, 0);
+    terminal.press(&["C-r"]);
+    terminal.wait_for("history:");
+    terminal.paste("!touch pasted");
+    terminal.wait_for("> !touch pasted");
+    // A key that arrives sooner counts as pasted.
+    thread::sleep(Duration::from_millis(500));
+    terminal.press(&["Enter"]);
+    terminal.wait_for("enter runs it as a command, ctrl-c clears it");
+    assert!(!lango.workspace().join("pasted").exists());
+}
+
+#[test]
 fn a_command_that_only_changes_the_folder_is_explained_and_a_refused_one_is_in_plain_words() {
     let lango = Lango::new();
     let (terminal, _provider) = chat(&lango, 0);

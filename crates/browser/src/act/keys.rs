@@ -207,7 +207,7 @@ impl Page {
     /// Presses and releases a key in the focused frame, which must belong to the host that the call may contact. Sends
     /// the key to that frame's session, so a key for an out-of-process frame reaches no other frame. The main process
     /// forwards a key to the element that is focused when the key arrives, so the host is checked immediately before
-    /// sending.
+    /// sending. A frame that takes the focus in between gets the key.
     pub(super) async fn press(
         &self,
         press: &KeyPress,

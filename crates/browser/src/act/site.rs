@@ -5,11 +5,16 @@ use crate::address::host_of;
 use crate::cdp::CdpSession;
 use crate::handles::Element;
 use crate::{BrowserError, ContextKind, Frame, Page};
+use futures_util::future::join_all;
 use lango_core::SiteAccess;
 use std::sync::Arc;
 
 /// Number of actions that the summary for the user describes. Uploads are always described.
 const NAMED_STEPS: usize = 3;
+
+/// Whether the document has the focus, asked after its timers had a chance to run: scripts that take the focus as soon as they
+/// lose it have it again by then. A browser runs timers that repeat at most every 4 ms.
+const HAS_FOCUS: &str = "new Promise(done => setTimeout(() => done(document.hasFocus()), 5))";
 
 /// Returns the site that the steps contact; `None` if all steps are passive or the page is a workspace file. Fails if
 /// the steps act on elements of several sites, because the user can approve only one site.
@@ -95,17 +100,15 @@ pub(super) async fn focused_frame(page: &Page) -> Result<FocusedFrame, BrowserEr
 }
 
 async fn focused_frame_id(page: &Page, frames: &[Frame]) -> Arc<str> {
-    let mut focused = page.main_frame();
+    let probes = frames
+        .iter()
+        .map(|frame| page.evaluate(&frame.session, &frame.id, HAS_FOCUS));
+    let answers = join_all(probes).await;
     // Frames come after their parents, and the parents of a focused frame have the focus too, so the last one wins.
-    for frame in frames {
-        let has_focus = page
-            .evaluate(&frame.session, &frame.id, "document.hasFocus()")
-            .await;
-        if has_focus.is_ok_and(|value| value == true) {
-            focused = Arc::clone(&frame.id);
-        }
-    }
-    focused
+    let focused = frames.iter().zip(answers).rev();
+    let mut focused = focused.filter(|(_, answer)| answer.as_ref().is_ok_and(|it| it == true));
+    let frame = focused.next();
+    frame.map_or_else(|| page.main_frame(), |(frame, _)| Arc::clone(&frame.id))
 }
 
 /// Returns the origin of the element's frame, such as `https://example.com`.

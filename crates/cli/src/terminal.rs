@@ -19,7 +19,7 @@ mod text;
 pub use completion::{Completion, complete_path};
 pub use editor::Editor;
 pub use history::History;
-pub use keys::{Key, KeyReader, suspend_process};
+pub use keys::{Key, KeyReader, suspend_process, suspend_signal};
 pub use lines::{LineReader, LineSource};
 pub use pager::page;
 pub use palette::{Colour, Palette};

@@ -137,7 +137,9 @@ impl<'a> Chat<'a> {
         conversation: Conversation,
         model: Arc<dyn Model>,
     ) -> Self {
-        let screen = ScreenMode::detect(app.loaded.settings.ui.plain, Output::Stdout);
+        // Lines of a pipe are read as they are, also if there is a keyboard.
+        let is_plain = app.loaded.settings.ui.plain || !std::io::stdin().is_terminal();
+        let screen = ScreenMode::detect(is_plain, Output::Stdout);
         let palette = match screen {
             ScreenMode::Live => Palette::for_terminal(),
             ScreenMode::Plain => Palette::plain(),
@@ -267,6 +269,18 @@ impl<'a> Chat<'a> {
 
     /// Runs a command that the user typed.
     async fn run_command(&mut self, command: &str) -> Result<(), Failure> {
+        // A turn that another process left unfinished must not continue with the model that only runs this command.
+        if let Err(error) = self.conversation.refresh().await {
+            self.input.return_message(&format!("!{command}"));
+            screen::say(&format!("error: {}", Failure::from(error)));
+            return Ok(());
+        }
+        self.finish_pending_turn().await?;
+        if !self.conversation.waiting().is_empty() {
+            self.input.return_message(&format!("!{command}"));
+            screen::say("the command did not run: this session waits for your answer first");
+            return Ok(());
+        }
         let tree = Arc::clone(&self.app.tree);
         let owner = tree
             .owner_of(COMMAND_TOOL)

@@ -4,6 +4,7 @@
 mod menu;
 mod status;
 
+use crate::screen::count;
 use crate::terminal::{Editor, History, Key, LiveFrame, Palette, fit, wrap_prefixed};
 use lango_core::text::sanitize;
 use lango_core::{AttachedFile, PermissionMode};
@@ -194,11 +195,6 @@ impl ChatInput {
         InputAction::None
     }
 
-    /// Whether the user has typed nothing, and no message waits.
-    pub(super) fn is_empty(&self) -> bool {
-        self.editor.is_empty() && self.queued.is_empty() && self.search.is_none()
-    }
-
     /// Whether the user is in the middle of a message.
     pub(super) fn is_writing(&self) -> bool {
         !self.editor.is_empty() || self.search.is_some()
@@ -330,8 +326,15 @@ impl ChatInput {
         Some(InputAction::None)
     }
 
-    /// Adds the messages that wait, the input with its menu, and the status line.
+    /// Adds the messages that wait, the files that are attached, the message with its menu, and the status line.
     pub(super) fn push_rows(&mut self, frame: &mut LiveFrame, columns: usize, palette: &Palette) {
+        self.push_waiting(frame, columns, palette);
+        self.push_message(frame, columns, palette);
+        self.push_status(frame, columns, palette);
+    }
+
+    /// Adds a row for each message that waits and each file that is attached.
+    pub(super) fn push_waiting(&self, frame: &mut LiveFrame, columns: usize, palette: &Palette) {
         let last = self.queued.len().saturating_sub(1);
         for (index, message) in self.queued.iter().enumerate() {
             let hint = if index == last && self.editor.is_empty() {
@@ -350,6 +353,34 @@ impl ChatInput {
             let line = format!("attached: {} · ctrl-c removes it", sanitize(&file.path));
             frame.rows.push(palette.dim(&fit(&line, columns)));
         }
+    }
+
+    /// Adds one row for all messages that wait, so that they leave room for a question.
+    pub(super) fn push_waiting_in_brief(
+        &self,
+        frame: &mut LiveFrame,
+        columns: usize,
+        palette: &Palette,
+    ) {
+        if let Some(last) = self.queued.back() {
+            let before = match self.queued.len() - 1 {
+                0 => String::new(),
+                before => format!(" (after {})", count(before as u64, "other message")),
+            };
+            let room = columns.saturating_sub("queued: ".len() + before.len());
+            let last = crate::screen::one_line(last, room.max(10));
+            let line = format!("queued: {last}{before}");
+            frame.rows.push(palette.dim(&fit(&line, columns)));
+        }
+    }
+
+    /// Adds the message with its menu.
+    pub(super) fn push_message(
+        &mut self,
+        frame: &mut LiveFrame,
+        columns: usize,
+        palette: &Palette,
+    ) {
         let first = frame.rows.len();
         if let Some(search) = &self.search {
             let found = self.history.search(&search.text, search.skip);
@@ -377,7 +408,6 @@ impl ChatInput {
                 .rows
                 .extend(menu.rows(self.selected, columns, palette));
         }
-        self.push_status(frame, columns, palette);
     }
 
     /// Adds the status line, or the notice in its place.

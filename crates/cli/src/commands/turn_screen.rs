@@ -8,13 +8,15 @@ use super::chat_input::{ChatInput, InputAction};
 use super::streamed_answer::StreamedAnswer;
 use crate::screen::{self, Activity, Layout, columns, rows};
 use crate::terminal::{
-    Key, KeyReader, LineReader, LiveFrame, Output, Palette, Region, ScreenMode, wrap_prefixed,
+    Key, KeyReader, LineReader, LiveFrame, Output, Palette, Region, ScreenMode, suspend_signal,
+    wrap_prefixed,
 };
 use lango_core::text::sanitize;
 use lango_core::{ApprovalAnswer, Event, EventBody, PermissionMode};
 use lango_engine::TurnUpdate;
 use std::io;
 use std::time::{Duration, Instant};
+use tokio::signal::unix::Signal;
 use tokio::sync::oneshot;
 
 /// The time that each sign of the spinner is shown, and the shortest interval between two redraws.
@@ -74,11 +76,14 @@ pub(super) struct TurnScreen<'a> {
     keys: &'a mut Option<KeyReader>,
     /// The message that the user types meanwhile; `None` if the command takes no further messages.
     input: Option<&'a mut ChatInput>,
+    /// Ctrl-Z while no keys are read, but rows are drawn that must not be left over.
+    suspension: Option<Signal>,
     /// Reads answers if the screen is plain; opened for the first question.
     lines: &'a mut Option<LineReader>,
     prompt: Option<(QuestionPrompt, oneshot::Sender<Reply>)>,
-    /// The smallest height of the window since the box of the question was printed.
-    lowest_window: usize,
+    /// The rows of the question's box, and the smallest room above the live part since it was printed.
+    box_rows: usize,
+    lowest_room: usize,
     /// While a prompt of other code uses the terminal, nothing is drawn.
     is_suspended: bool,
     is_dirty: bool,
@@ -98,6 +103,8 @@ pub(super) enum ScreenEvent {
     AnswerSettled,
     /// Another process has answered the question.
     QuestionWithdrawn,
+    /// Ctrl-Z while no keys are read.
+    SuspendRequested,
 }
 
 /// What the user wants.
@@ -136,6 +143,8 @@ impl<'a> TurnScreen<'a> {
             };
             StreamedAnswer::new(palette.markdown(), columns(), live_rows)
         });
+        let reads_keys = input.is_some();
+        let suspension = (is_live && !reads_keys).then(suspend_signal);
         Self {
             display,
             activity,
@@ -143,9 +152,11 @@ impl<'a> TurnScreen<'a> {
             answer,
             keys,
             input,
+            suspension: suspension.and_then(Result::ok),
             lines,
             prompt: None,
-            lowest_window: 0,
+            box_rows: 0,
+            lowest_room: 0,
             is_suspended: false,
             is_dirty: true,
             last_drawn: Instant::now() - REDRAW_INTERVAL,
@@ -168,7 +179,9 @@ impl<'a> TurnScreen<'a> {
         }
         let lines = self.activity.update(&update);
         if self.prompt.is_some() || self.is_suspended {
-            self.held_updates.push((update, lines));
+            if is_text(&update) || !lines.is_empty() {
+                self.held_updates.push((update, lines));
+            }
             return Ok(());
         }
         self.show(&update, lines)
@@ -282,9 +295,16 @@ impl<'a> TurnScreen<'a> {
                 None => std::future::pending().await,
             }
         };
+        let suspension = async {
+            match &mut self.suspension {
+                Some(signal) => signal.recv().await,
+                None => std::future::pending().await,
+            }
+        };
         tokio::select! {
             biased;
             () = withdrawn => ScreenEvent::QuestionWithdrawn,
+            _ = suspension => ScreenEvent::SuspendRequested,
             key = key => ScreenEvent::Key(key),
             () = settled => ScreenEvent::AnswerSettled,
             () = redraw, if draws => ScreenEvent::Redraw,
@@ -318,6 +338,10 @@ impl<'a> TurnScreen<'a> {
             (None, None) => {}
         }
         let frame = self.frame();
+        if self.keep_box_in_view(frame.rows.len())? {
+            let frame = self.frame();
+            return Region::draw(&frame);
+        }
         Region::draw(&frame)
     }
 
@@ -378,12 +402,17 @@ impl<'a> TurnScreen<'a> {
             }
         }
         if let Some(input) = self.input.as_mut().filter(|_| frame.cursor.is_none()) {
-            // Keys answer the question, so no empty input invites to type.
-            if is_armed && input.is_empty() {
-                input.push_status(&mut frame, columns, &self.palette);
+            let is_asking = self.prompt.is_some();
+            if is_asking {
+                input.push_waiting_in_brief(&mut frame, columns, &self.palette);
             } else {
-                input.push_rows(&mut frame, columns, &self.palette);
+                input.push_waiting(&mut frame, columns, &self.palette);
             }
+            // Keys answer the question, so no empty input invites to type.
+            if !is_armed {
+                input.push_message(&mut frame, columns, &self.palette);
+            }
+            input.push_status(&mut frame, columns, &self.palette);
         }
         let surplus = frame.rows.len().saturating_sub(rows().saturating_sub(1));
         frame.rows.drain(..surplus);
@@ -402,7 +431,7 @@ impl<'a> TurnScreen<'a> {
                     answer.resize(columns());
                 }
                 self.draw()?;
-                self.show_question_again()?;
+                self.enlarge_box()?;
                 return Ok(ScreenAction::Continue);
             }
             // The terminal is gone. A question can be answered later; nobody sees the rest of the turn.
@@ -494,6 +523,14 @@ impl<'a> TurnScreen<'a> {
         }
         Ok(is_shown)
     }
+}
+
+/// Whether an update contains events or text, and not only the progress of what the live part shows.
+fn is_text(update: &TurnUpdate) -> bool {
+    matches!(
+        update,
+        TurnUpdate::Stored(_) | TurnUpdate::Draft { .. } | TurnUpdate::DraftWithdrawn
+    )
 }
 
 /// Whether an update contains the end of the turn.

@@ -253,6 +253,7 @@ impl<T: Future<Output = Result<TurnEnd, RunnerError>> + Unpin> Watcher<'_, T> {
                 self.is_preparing = false;
                 return self.screen.withdraw_question();
             }
+            ScreenEvent::SuspendRequested => ScreenAction::Suspend,
             ScreenEvent::AnswerSettled => self.screen.settle_answer()?,
             ScreenEvent::Key(key) => self.screen.handle(key)?,
         };

@@ -60,7 +60,13 @@ pub enum Key {
 
 /// Stops this process until the shell continues it. The terminal must be in its normal mode.
 pub fn suspend_process() {
-    let _ = kill_process(getpid(), rustix::process::Signal::TSTP);
+    // The signal of Ctrl-Z does not stop a process that listens for it.
+    let _ = kill_process(getpid(), rustix::process::Signal::STOP);
+}
+
+/// Listens for Ctrl-Z while no keys are read. The process is no longer stopped by it, and must call [`suspend_process`].
+pub fn suspend_signal() -> io::Result<Signal> {
+    signal(SignalKind::from_raw(rustix::process::Signal::TSTP.as_raw()))
 }
 
 /// Reads keys in raw mode. Dropping it restores the terminal and leaves later input to others.

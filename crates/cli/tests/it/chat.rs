@@ -1,7 +1,7 @@
 //! The chat in a real pseudo-terminal.
 
 use crate::cancel;
-use crate::lango::{Lango, field_values, of_type, text};
+use crate::lango::{BINARY, Lango, field_values, of_type, text};
 use crate::models::{Provider, flags};
 use crate::setup::with_key;
 use crate::terminal::Terminal;
@@ -399,4 +399,14 @@ fn a_chat_continues_after_another_process_ran_a_turn_in_its_session() {
     let events = lango.events(&session);
     let numbers = events.iter().map(|event| event["seq"].as_u64().unwrap());
     assert!(numbers.eq(1..=events.len() as u64));
+}
+
+#[test]
+fn lines_of_a_pipe_are_messages_also_at_a_terminal() {
+    let lango = Lango::new();
+    let line = format!("echo hello | {BINARY} chat");
+    let terminal = Terminal::start_program(&lango, 100, &["sh", "-c", &line], &[]);
+    let (code, shown) = terminal.end();
+    assert_eq!(code, Some(0), "{shown}");
+    assert!(shown.contains("Hello!"), "{shown}");
 }

@@ -11,6 +11,7 @@ mod keys;
 mod messages;
 mod narrow;
 mod plain;
+mod question_box;
 mod sessions;
 mod streaming;
 mod tmux;

@@ -260,9 +260,15 @@ impl App {
 
     /// Updates memory after a turn: observes and condenses the conversation. It is safe to drop this future at any
     /// point.
-    pub async fn remember(&self, user: &UserId, session: &SessionId) -> Option<MemoryReport> {
-        let memory = self.knowledge.as_ref()?.memory.as_ref()?;
-        memory.work_due(user, session).await.ok()
+    pub fn remember(
+        &self,
+        user: &UserId,
+        session: &SessionId,
+    ) -> impl Future<Output = Option<MemoryReport>> + use<> {
+        let knowledge = self.knowledge.as_ref();
+        let memory = knowledge.and_then(|knowledge| knowledge.memory.clone());
+        let (user, session) = (user.clone(), session.clone());
+        async move { memory?.work_due(&user, &session).await.ok() }
     }
 
     /// Refuses a workspace in which no turn should run.

@@ -124,7 +124,7 @@ impl QuestionPrompt {
 
     /// Handles a key. `is_writing` says whether the user is in the middle of a message.
     pub(in crate::commands) fn handle(&mut self, key: &Key, is_writing: bool) -> PromptStep {
-        if let Key::Ctrl('c') = key {
+        if *key == Key::Ctrl('c') && !is_writing {
             return PromptStep::Reply(Reply::Stop);
         }
         if self.is_armed && self.undecided.is_empty() {

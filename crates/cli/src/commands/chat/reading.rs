@@ -9,6 +9,7 @@ use crate::terminal::{
 };
 use lango::app::Failure;
 use lango::app::signals::{StopSignal, StopSignals};
+use std::pin::pin;
 use std::time::{Duration, Instant};
 
 /// How soon a second Ctrl-C must follow to leave the chat.
@@ -27,10 +28,10 @@ impl Chat<'_> {
         if let Some(queued) = self.input.next_queued() {
             return Ok(Some(queued));
         }
-        let (user, session) = (
-            self.conversation.user().clone(),
-            self.conversation.session().clone(),
-        );
+        let remember = self
+            .app
+            .remember(self.conversation.user(), self.conversation.session());
+        let mut remember = pin!(remember);
         let mut is_remembered = false;
         match self.screen {
             ScreenMode::Live => {
@@ -43,18 +44,12 @@ impl Chat<'_> {
             }
         }
         loop {
-            let remember = async {
-                if is_remembered {
-                    std::future::pending::<()>().await;
-                }
-                self.app.remember(&user, &session).await;
-            };
             let typed = read(&mut self.keys, &mut self.lines);
             let typed = tokio::select! {
                 biased;
                 () = signals.terminated() => return Err(StopSignal::Terminate.into()),
                 typed = typed => typed,
-                () = remember => {
+                _ = &mut remember, if !is_remembered => {
                     is_remembered = true;
                     continue;
                 }

@@ -5,7 +5,8 @@ use crate::commands::ask::{PromptStep, Question, QuestionPrompt, Reply, ask_plai
 use crate::commands::watch::termination_requested;
 use crate::screen::{self, QuestionEnd, columns, rows};
 use crate::terminal::{
-    Key, KeyReader, LineReader, LineSource, Output, Region, ScreenMode, page, suspend_process,
+    Key, KeyReader, LineReader, LineSource, LiveFrame, Output, Region, ScreenMode, page,
+    suspend_process,
 };
 use std::io;
 use tokio::sync::oneshot;
@@ -59,18 +60,21 @@ impl TurnScreen<'_> {
     }
 
     fn print_box(&mut self, prompt: &mut QuestionPrompt) -> io::Result<()> {
-        self.lowest_window = rows();
-        let text = self.fit_box(prompt);
+        let (text, _) = self.fit_box(prompt);
+        (self.box_rows, self.lowest_room) = (text.lines().count(), usize::MAX);
         let text = screen::colour_request(&text, &self.palette);
+        // The live part, which may be high, would push the box off the screen.
+        Region::draw(&LiveFrame::default())?;
         Region::print(self.display.progress, &format!("{text}\n"))
     }
 
-    /// Returns the box, as long as the window allows. In a low window the keys share their rows, so that the box fits.
-    fn fit_box(&self, prompt: &mut QuestionPrompt) -> String {
-        let mut text = String::new();
+    /// Returns the box, as long as the window allows, and the room for it. In a low window the keys share their rows, so
+    /// that the box fits.
+    fn fit_box(&mut self, prompt: &mut QuestionPrompt) -> (String, usize) {
+        let (mut text, mut room) = (String::new(), 0);
         for is_compact in [false, true] {
             prompt.set_compact(is_compact);
-            let room = rows().saturating_sub(self.rows_below_box(prompt));
+            room = rows().saturating_sub(self.rows_below_box(prompt));
             text = prompt.question.text(columns(), room);
             let is_cut = text.lines().count() > room;
             prompt.set_cut(is_cut);
@@ -78,33 +82,61 @@ impl TurnScreen<'_> {
                 break;
             }
         }
-        text
+        (text, room)
     }
 
     /// Returns the number of rows that the keys of a question need, with the row about other agents, the input and the
     /// status.
-    fn rows_below_box(&self, prompt: &QuestionPrompt) -> usize {
+    fn rows_below_box(&mut self, prompt: &QuestionPrompt) -> usize {
         let (keys, _) = prompt.rows(columns(), 0, &self.palette);
-        keys.len() + 3
+        let mut input = LiveFrame::default();
+        if let Some(it) = &mut self.input {
+            it.push_waiting_in_brief(&mut input, columns(), &self.palette);
+            it.push_message(&mut input, columns(), &self.palette);
+        }
+        keys.len() + input.rows.len().max(1) + 2
     }
 
-    /// Prints the box again if the window was too low for it and is higher now: terminals do not always move lines back
+    /// Notes how much room the live part leaves for the box. If the box was pushed off the screen, by a message that the
+    /// user writes or by a low window, no key allows the call; when there is room again, prints the box again and returns
+    /// true.
+    pub(super) fn keep_box_in_view(&mut self, live_rows: usize) -> io::Result<bool> {
+        let room = rows().saturating_sub(live_rows);
+        self.lowest_room = self.lowest_room.min(room);
+        let is_cut = self.lowest_room < self.box_rows;
+        match &mut self.prompt {
+            // A row about other agents that comes and goes does not print the box each time.
+            Some(_) if is_cut && room > self.box_rows => self.print_box_again().map(|()| true),
+            Some((prompt, _)) => {
+                prompt.set_cut(is_cut);
+                Ok(false)
+            }
+            None => Ok(false),
+        }
+    }
+
+    /// Prints the box again if the window is higher now and a longer preview fits. Terminals do not always move lines back
     /// from the scrollback.
-    pub(super) fn show_question_again(&mut self) -> io::Result<()> {
+    pub(super) fn enlarge_box(&mut self) -> io::Result<()> {
         let Some((mut prompt, reply)) = self.prompt.take() else {
             return Ok(());
         };
-        let height = rows();
-        let text = self.fit_box(&mut prompt);
-        let needed = text.lines().count() + self.rows_below_box(&prompt);
-        let result = if self.lowest_window < needed && height >= needed {
-            self.print_box(&mut prompt)
-        } else {
-            self.lowest_window = self.lowest_window.min(height);
-            Ok(())
-        };
+        let (text, room) = self.fit_box(&mut prompt);
+        let needed = text.lines().count();
         self.prompt = Some((prompt, reply));
-        result
+        if self.lowest_room < needed && needed <= room {
+            self.print_box_again()?;
+        }
+        self.draw()
+    }
+
+    fn print_box_again(&mut self) -> io::Result<()> {
+        let Some((mut prompt, reply)) = self.prompt.take() else {
+            return Ok(());
+        };
+        let printed = self.print_box(&mut prompt);
+        self.prompt = Some((prompt, reply));
+        printed
     }
 
     /// Offers a key to the question. Returns what to do, or `None` if the key is not for it.
@@ -153,9 +185,13 @@ impl TurnScreen<'_> {
         self.prompt.is_some()
     }
 
-    /// Removes the question.
+    /// Removes the question, because another process has answered it, or because the turn ends.
     pub(in crate::commands) fn withdraw_question(&mut self) -> io::Result<()> {
-        self.close_question(QuestionEnd::AnsweredElsewhere)?;
+        self.close_question(if self.is_stopping {
+            QuestionEnd::Stopped
+        } else {
+            QuestionEnd::AnsweredElsewhere
+        })?;
         self.is_dirty = true;
         title_working(self.activity);
         self.show_held_updates()
@@ -231,7 +267,7 @@ impl TurnScreen<'_> {
             answer.resize(columns());
         }
         Region::redraw()?;
-        self.show_question_again()
+        self.enlarge_box()
     }
 
     /// Ignores keys until the next pause, because the user was away.
@@ -253,7 +289,7 @@ impl TurnScreen<'_> {
         Region::open(self.display.progress);
         *self.keys = Some(KeyReader::open()?);
         self.is_dirty = true;
-        self.show_question_again()
+        self.enlarge_box()
     }
 
     /// Stops this process until the shell continues it. Running commands of agents go on.
@@ -270,6 +306,6 @@ impl TurnScreen<'_> {
             *self.keys = Some(KeyReader::open()?);
         }
         self.is_dirty = true;
-        self.show_question_again()
+        self.enlarge_box()
     }
 }

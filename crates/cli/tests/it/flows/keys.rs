@@ -2,8 +2,8 @@
 
 use super::tmux::{NARROW, Tmux, WIDE};
 use super::{END_OF_TURN, SPINNER, TOKEN, words};
-use crate::lango::Lango;
-use crate::models::Provider;
+use crate::lango::{BINARY, Lango};
+use crate::models::{Provider, flags};
 use lango_testkit::model::{calls, delegate_and_finish, say};
 use lango_testkit::wire_server::ScriptedAnswer;
 use serde_json::json;
@@ -79,6 +79,29 @@ fn a_turn_goes_on_after_ctrl_z() {
     assert_eq!(screen.matches("w5 ").count(), 1, "{screen}");
     terminal.type_text("still here");
     terminal.wait_for("> still here");
+}
+
+#[test]
+fn a_run_that_is_suspended_leaves_the_terminal_to_the_shell() {
+    let provider = Provider::new(vec![
+        ScriptedAnswer::from(say(&words(60))).paced(TOKEN * 10),
+    ]);
+    let lango = Lango::new();
+    let flags = flags("openai", provider.server.url());
+    let flags: Vec<String> = flags.iter().map(|flag| format!("'{flag}'")).collect();
+    let terminal = Tmux::start_shell(&lango, WIDE, "PS1='shell: ' exec bash --norc -i");
+    terminal.wait_for("shell:");
+    terminal.say(&format!("{BINARY} run {} write", flags.join(" ")));
+    terminal.wait_for("ctrl-c stops");
+    terminal.press(&["C-z"]);
+    let screen = terminal.wait_for("Stopped");
+    assert!(!screen.contains("ctrl-c stops"), "{screen}");
+    terminal.say("echo still $((40 + 2))");
+    terminal.wait_for("still 42");
+    terminal.say("fg");
+    let screen = terminal.wait_for("1 model call");
+    assert!(screen.contains("still 42"), "{screen}");
+    assert!(screen.contains("w60"), "{screen}");
 }
 
 #[test]

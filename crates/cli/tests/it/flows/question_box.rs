@@ -1,0 +1,107 @@
+//! The box of a question stays in view above what the live part shows, and closes with what became of the question.
+
+use super::tmux::{NARROW, Size, Tmux, WIDE};
+use crate::approvals::CREATE;
+use crate::lango::{Lango, text};
+use crate::models::Provider;
+use lango_testkit::model::{call, delegate_and_finish, say};
+use lango_testkit::wire_server::ScriptedAnswer;
+use serde_json::json;
+use std::time::Duration;
+
+const HEADING: &str = "wants to use fs_write";
+
+/// Returns a provider whose operator wants to write a file of 40 lines, after this time.
+fn writer_after(time: Duration) -> Provider {
+    let lines: String = (1..=40).map(|number| format!("line {number}\n")).collect();
+    let arguments = json!({ "path": "new.txt", "content": lines });
+    Provider::new(vec![
+        ScriptedAnswer::from(delegate_and_finish("operator", "write it")),
+        ScriptedAnswer::from(call("fs_write", arguments)).after(time),
+        ScriptedAnswer::from(say("Written.")),
+    ])
+}
+
+#[test]
+fn queued_messages_leave_room_for_the_box() {
+    for size in [Size { rows: 24, ..WIDE }, Size { rows: 24, ..NARROW }] {
+        let provider = writer_after(Duration::from_secs(4));
+        let lango = Lango::new();
+        let terminal = Tmux::chat(&lango, size, provider.server.url());
+        terminal.say("write");
+        terminal.wait_for("→ operator");
+        for number in 1..=6 {
+            terminal.say(&format!("message {number}"));
+            terminal.wait_for(&format!("queued: message {number}"));
+        }
+        let screen = terminal.wait_for("press a key");
+        assert!(screen.contains(HEADING), "{screen}");
+        assert!(
+            screen.contains("queued: message 6 (after 5 other messages)"),
+            "{screen}"
+        );
+        assert!(!screen.contains("too low"), "{screen}");
+    }
+}
+
+#[test]
+fn no_key_allows_a_call_whose_box_a_message_has_pushed_off_the_screen() {
+    let provider = writer_after(Duration::ZERO);
+    let lango = Lango::new();
+    let terminal = Tmux::chat(&lango, Size { rows: 24, ..WIDE }, provider.server.url());
+    terminal.say("write");
+    terminal.wait_for("press a key");
+    terminal.type_text("a");
+    for _ in 0..6 {
+        terminal.press(&["C-j", "a"]);
+    }
+    terminal.wait_until("a box without its heading", |screen| {
+        !screen.contains(HEADING)
+    });
+    terminal.press(&["C-c"]);
+    let screen = terminal.wait_for("press a key");
+    assert!(screen.contains(HEADING), "{screen}");
+    assert!(!lango.workspace().join("new.txt").exists());
+    terminal.press(&["y"]);
+    terminal.wait_for("└ allowed once");
+}
+
+#[test]
+fn a_question_that_ends_with_the_turn_was_stopped_and_not_answered_elsewhere() {
+    let provider = writer_after(Duration::ZERO);
+    let lango = Lango::new();
+    let terminal = Tmux::chat(&lango, WIDE, provider.server.url());
+    terminal.say("write");
+    terminal.wait_for("└ write new.txt?");
+    terminal.press(&["Escape"]);
+    terminal.wait_for("└ stopped: write new.txt");
+    assert!(!terminal.scrollback().contains("elsewhere"));
+}
+
+#[test]
+fn a_typed_command_comes_after_the_question_that_another_process_left() {
+    let lango = Lango::new();
+    let chat = Tmux::start::<&str>(&lango, WIDE, &[], &[]);
+    chat.wait_for("mode: ask");
+    chat.say("hello");
+    chat.wait_for("1 model call");
+    let listed = lango.run(&["sessions", "list", "--json"]).ok().json();
+    let session = text(&listed[0]["id"]).to_owned();
+    let other = Tmux::start(&lango, WIDE, &["run", "--session", &session, CREATE], &[]);
+    other.wait_for("press a key");
+    other.press(&["C-d"]);
+    assert_eq!(other.exit_code(), 4);
+
+    chat.say("!echo typed");
+    let screen = chat.wait_for("press a key");
+    assert!(screen.contains("└ write notes/a.md?"), "{screen}");
+    chat.press(&["y"]);
+    let screen = chat.wait_for("$ echo typed");
+    assert!(lango.workspace().join("notes/a.md").exists(), "{screen}");
+    let shown = lango.run(&["sessions", "show", &session]).ok().stdout;
+    let (other_turn, typed) = shown.split_once("!echo typed").unwrap();
+    // The turn of the other process has the answer of its own model.
+    let answer = "operator:\n  created notes/a.md";
+    assert!(other_turn.contains(answer), "{shown}");
+    assert_eq!(typed.matches("calls exec").count(), 1, "{shown}");
+}

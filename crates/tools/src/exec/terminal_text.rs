@@ -70,6 +70,9 @@ impl TerminalText {
     /// Reads the next piece.
     pub(super) fn push(&mut self, pipe: OutputPipe, text: &str) -> TerminalPiece {
         let mut piece = TerminalPiece::default();
+        if text.is_empty() {
+            return piece; // a pipe that ends prints nothing, so it ends no line of the other one
+        }
         if std::mem::replace(&mut self.pipe, pipe) != pipe {
             piece.recorded = self.record_open();
         }
@@ -303,6 +306,14 @@ mod tests {
         assert_eq!(text.push(Stdout, "42").recorded, "");
         assert_eq!(text.push(Stderr, "\r10%\r50%").recorded, "42\n");
         assert_eq!(text.push(Stdout, "43\n").recorded, "…␍50%43\n");
+    }
+
+    #[test]
+    fn the_end_of_stderr_does_not_end_a_line_of_stdout() {
+        let mut text = TerminalText::default();
+        text.push(Stdout, "10%");
+        assert_eq!(text.push(Stderr, "").recorded, "");
+        assert_eq!(text.push(Stdout, "\r50%\n").recorded, "…␍50%\n");
     }
 
     #[test]

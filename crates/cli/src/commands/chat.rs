@@ -5,26 +5,25 @@ mod banner;
 mod reading;
 pub(super) mod slash;
 mod slash_actions;
+mod turns;
 mod typed_command;
 mod undo;
 
-use super::ask::ApprovalMode;
 use super::chat_input::ChatInput;
-use super::present::describe_pending;
 use super::resume::{last_session_here, print_recap};
-use super::turn_screen::{ActivityDetail, TurnDisplay, TurnScreen, title};
-use super::watch::{PromptContext, TurnRequest, TypedCommand, watch};
+use super::turn_screen::title;
+use super::watch::{TurnRequest, TypedCommand};
 use crate::exit::Exit;
-use crate::screen::{self, Activity, footer};
-use crate::terminal::{KeyReader, LineReader, Output, Palette, Region, ScreenMode, wrap_prefixed};
+use crate::screen::{self, Activity};
+use crate::terminal::{KeyReader, LineReader, Output, Palette, Region, ScreenMode};
+use lango::app::Failure;
 use lango::app::attach::{check_files, mentioned_files, missing_files, read_mentioned};
 use lango::app::sessions::{Sessions, open_session};
 use lango::app::signals::StopSignals;
 use lango::app::{App, Persistence};
-use lango::app::{Failure, FailureKind};
 use lango_core::text::sanitize;
-use lango_core::{Model, Outcome, PermissionMode, SessionId, UserInput};
-use lango_engine::{Conversation, RunnerError, TurnEnd};
+use lango_core::{Model, PermissionMode, SessionId, UserInput};
+use lango_engine::Conversation;
 use lango_models::OfflineModel;
 use slash::SlashCommand;
 use std::io::IsTerminal;
@@ -352,155 +351,6 @@ impl<'a> Chat<'a> {
         self.input.attachments.clear();
         Ok(question)
     }
-
-    /// Resumes an interrupted turn and asks for pending approvals. The session cannot start another turn before that.
-    async fn finish_pending_turn(&mut self) -> Result<(), Failure> {
-        if let Err(error) = refresh_if_pending(&mut self.conversation).await {
-            screen::say(&format!("error: {}", Failure::from(error)));
-            return Ok(());
-        }
-        match (
-            self.conversation.is_interrupted(),
-            self.conversation.waiting(),
-        ) {
-            (false, []) => return Ok(()),
-            (false, _) => screen::say("this session waits for your answer"),
-            // The first stored event tells the user that the turn is resumed.
-            (true, _) => {}
-        }
-        self.run_turn(TurnRequest::Continue, None).await
-    }
-
-    /// Runs a turn and shows it. Errors are printed and the chat continues; only a termination signal ends it.
-    async fn run_turn(
-        &mut self,
-        request: TurnRequest<'_>,
-        typed_command: Option<&TypedCommand>,
-    ) -> Result<(), Failure> {
-        match self.show_turn(request, typed_command).await {
-            Err(failure) if failure.kind == FailureKind::Terminated => Err(failure),
-            Err(failure) => {
-                screen::say(&format!("error: {failure}"));
-                Ok(())
-            }
-            Ok(()) => Ok(()),
-        }
-    }
-
-    async fn show_turn(
-        &mut self,
-        request: TurnRequest<'_>,
-        typed_command: Option<&TypedCommand>,
-    ) -> Result<(), Failure> {
-        let started = Instant::now();
-        self.has_run = true;
-        let display = TurnDisplay {
-            screen: self.screen,
-            progress: Output::Stdout,
-            is_quiet: false,
-            prints_events: false,
-            streams_answer: true,
-            opening: None,
-            detail: if typed_command.is_some() {
-                ActivityDetail::Calls
-            } else {
-                ActivityDetail::Everything
-            },
-        };
-        title("◐ lango");
-        let (folder, vaults) = (self.app.folder(), Arc::clone(&self.app.vaults));
-        let permission_mode = self.app.mode.clone();
-        let context = PromptContext {
-            folder: &folder,
-            vaults: &vaults,
-            // On a plain screen, a pasted line looks like a typed one.
-            typed_command: typed_command.filter(|_| self.screen == ScreenMode::Live),
-            mode: &permission_mode,
-        };
-        let is_live = self.screen == ScreenMode::Live;
-        // Two readers of one terminal would take each other's lines.
-        let answers = if std::io::stdin().is_terminal() {
-            &mut self.lines
-        } else {
-            &mut self.answers
-        };
-        let view = TurnScreen::new(
-            display,
-            &mut self.activity,
-            self.palette.clone(),
-            &mut self.keys,
-            answers,
-            is_live.then_some(&mut self.input),
-        );
-        let mode = ApprovalMode::detect(match self.screen {
-            ScreenMode::Live => Output::Stdout,
-            ScreenMode::Plain => Output::Stderr,
-        });
-        let watched = watch(&mut self.conversation, request, mode, context, view).await;
-        self.restore_screen()?;
-        let report = match watched?.end {
-            TurnEnd::Finished(report) => report,
-            TurnEnd::Waiting(waiting) if waiting.is_empty() => return Ok(()),
-            TurnEnd::Waiting(waiting) => {
-                self.input.return_queued();
-                return Ok(screen::write_line(&describe_pending(&waiting))?);
-            }
-        };
-        self.was_key_refused = is_key_fault(&report.outcome);
-        if report.outcome == Outcome::Cancelled {
-            self.input.return_queued();
-        }
-        // A command of the user costs nothing, and its line says how it ended.
-        if typed_command.is_some()
-            && matches!(
-                report.outcome,
-                Outcome::Answered { .. } | Outcome::Cancelled
-            )
-        {
-            return Ok(());
-        }
-        let model = self.model.name();
-        let model = report.model.as_deref().unwrap_or(model);
-        let author = report.author.as_ref();
-        let author = author
-            .map(|author| format!("{author} · "))
-            .unwrap_or_default();
-        let footer = footer(&report, model, started.elapsed());
-        let footer = sanitize(&footer);
-        let lines = wrap_prefixed(&format!("{author}{footer}"), "  ", "  ", screen::columns());
-        let lines: Vec<String> = lines.iter().map(|line| self.palette.dim(line)).collect();
-        Ok(screen::print_rendered(&format!("\n{}", lines.join("\n")))?)
-    }
-
-    /// Opens the keyboard and the region again if a turn that failed has left them closed.
-    fn restore_screen(&mut self) -> Result<(), Failure> {
-        if self.screen == ScreenMode::Live {
-            if self.keys.is_none() {
-                self.keys = Some(KeyReader::open()?);
-            }
-            if !Region::is_open() {
-                Region::open(Output::Stdout);
-            }
-        }
-        Ok(())
-    }
-}
-
-/// Reads the session again if a turn was pending: another process may have finished it.
-async fn refresh_if_pending(conversation: &mut Conversation) -> Result<(), RunnerError> {
-    if conversation.is_interrupted() || !conversation.waiting().is_empty() {
-        conversation.refresh().await
-    } else {
-        Ok(())
-    }
-}
-
-/// Whether a turn failed because the model's key was refused or could not be read.
-fn is_key_fault(outcome: &Outcome) -> bool {
-    let Outcome::Failed { fault, .. } = outcome else {
-        return false;
-    };
-    matches!(fault.as_deref(), Some("bad_key" | "no_key"))
 }
 
 /// Whether a command does nothing but change the folder of its own shell.

@@ -23,6 +23,10 @@ use tokio::sync::oneshot;
 const SPINNER_INTERVAL: Duration = Duration::from_millis(100);
 const REDRAW_INTERVAL: Duration = Duration::from_millis(50);
 
+/// The most rows of an answer that may still change. Rows that a narrower window wraps and thereby moves into the scrollback
+/// cannot be cleared any more, so most of the window stays free.
+const MAX_LIVE_ROWS: usize = 12;
+
 /// How often a plain screen checks for slow steps.
 const PLAIN_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -137,7 +141,7 @@ impl<'a> TurnScreen<'a> {
         }
         let answer = display.streams_answer.then(|| {
             let live_rows = if is_live {
-                rows().saturating_sub(12).max(4)
+                rows().saturating_sub(12).clamp(4, MAX_LIVE_ROWS)
             } else {
                 1
             };

@@ -14,6 +14,9 @@ use tokio::io::unix::AsyncFd;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::{Instant, sleep_until};
 
+/// How long after the pause of a resize the screen is drawn again.
+const REDRAW_DELAY: Duration = Duration::from_millis(50);
+
 /// How long to wait for the rest of an escape sequence before its first byte counts as the Escape key.
 const ESCAPE_DELAY: Duration = Duration::from_millis(30);
 
@@ -144,7 +147,7 @@ impl KeyReader {
                     return Key::Resize;
                 }
                 // Once more when the size stays, because nothing is drawn before.
-                () = sleep_until(self.resized.unwrap_or(self.last_read) + 2 * RESIZE_PAUSE), if self.resized.is_some() => {
+                () = sleep_until(self.resized.unwrap_or(self.last_read) + RESIZE_PAUSE + REDRAW_DELAY), if self.resized.is_some() => {
                     self.resized = None;
                     return Key::Resize;
                 }

@@ -7,6 +7,7 @@
 
 use super::raw_mode::SilentMode;
 use super::text::{fit, only_attributes, width};
+use crate::screen::window;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use std::fmt::Write as _;
@@ -14,8 +15,9 @@ use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long the width has to stay the same before the region is drawn again.
-pub(super) const RESIZE_PAUSE: Duration = Duration::from_millis(120);
+/// How long the size has to stay the same before the region is drawn again. tmux tells a program about the second of two
+/// changes after 250 ms; rows that are drawn before have a wrong width.
+pub(super) const RESIZE_PAUSE: Duration = Duration::from_millis(300);
 
 /// Where the region is drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,7 +71,8 @@ struct State {
     /// Keeps keys off the region that nobody reads now.
     _silent: Option<SilentMode>,
     columns: usize,
-    /// When the width changed last, until the region is drawn again.
+    rows: usize,
+    /// When the size changed last, until the region is drawn again.
     resized: Option<Instant>,
     shown: LiveFrame,
     /// The row and the column of the region in which the cursor is.
@@ -88,15 +91,19 @@ const SHOW_CURSOR: &str = "\u{1b}[?25h";
 const NO_WRAP: &str = "\u{1b}[?7l";
 const WRAP: &str = "\u{1b}[?7h";
 const CLEAR_LINE: &str = "\u{1b}[K";
-const CLEAR_BELOW: &str = "\u{1b}[J";
+/// Clears the row of the cursor and those below. Some terminals save what is cleared from the first row of the screen on in
+/// their scrollback, so the first row is cleared separately.
+const CLEAR_BELOW: &str = "\u{1b}[K\u{1b}7\u{1b}[B\u{1b}[J\u{1b}8";
 
 impl Region {
     /// Opens an empty region. Until [`close`](Self::close), printed lines appear above it.
     pub fn open(output: Output) {
+        let (columns, rows) = window();
         *lock() = Some(State {
             output,
             _silent: SilentMode::enter(),
-            columns: columns(),
+            columns,
+            rows,
             resized: None,
             shown: LiveFrame::default(),
             cursor_row: 0,
@@ -171,10 +178,10 @@ impl Region {
 
 impl State {
     fn draw(&mut self, frame: &LiveFrame) -> io::Result<()> {
-        // The terminal wraps what is on the screen at each new width. While the user drags the window, nothing is drawn
-        // that could be left over.
-        if columns() != self.columns {
-            self.columns = columns();
+        // The terminal moves and wraps what is on the screen at each new size. While the user drags the window, nothing is
+        // drawn that could be left over.
+        if window() != (self.columns, self.rows) {
+            (self.columns, self.rows) = window();
             self.resized = Some(Instant::now());
             let erased = self.erase();
             return write(self.output, &erased);
@@ -209,7 +216,7 @@ impl State {
     fn erase(&mut self) -> String {
         let mut text = String::new();
         // After the terminal became narrower, a row of the region may occupy several rows of the screen.
-        let now = columns().max(1);
+        let now = window().0.max(1);
         let rows_above = self.shown.rows.iter().take(self.cursor_row);
         let above: usize = rows_above.map(|row| width(row).div_ceil(now).max(1)).sum();
         let above = above + self.cursor_column / now;
@@ -305,10 +312,6 @@ fn newline() -> &'static str {
     } else {
         "\n"
     }
-}
-
-fn columns() -> usize {
-    crate::screen::window().0
 }
 
 /// Writes a text at once. The buffer of standard output would split it at its last line break, and a terminal that

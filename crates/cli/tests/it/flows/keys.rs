@@ -1,6 +1,6 @@
 //! Keys and events that change the whole screen: the mode, and a new size.
 
-use super::tmux::{NARROW, Tmux, WIDE};
+use super::tmux::{NARROW, Size, Tmux, WIDE};
 use super::{END_OF_TURN, SPINNER, TOKEN, words};
 use crate::lango::{BINARY, Lango};
 use crate::models::{Provider, flags};
@@ -79,6 +79,30 @@ fn a_turn_goes_on_after_ctrl_z() {
     assert_eq!(screen.matches("w5 ").count(), 1, "{screen}");
     terminal.type_text("still here");
     terminal.wait_for("> still here");
+}
+
+#[test]
+fn a_paragraph_is_shown_once_while_the_window_becomes_narrower_step_by_step() {
+    let answer = words(400);
+    let provider = Provider::new(vec![ScriptedAnswer::from(say(&answer)).paced(TOKEN * 2)]);
+    let lango = Lango::new();
+    let mut terminal = Tmux::chat(&lango, WIDE, provider.server.url());
+    terminal.say("write");
+    // The user drags the window twice.
+    for (word, widths) in [("w150", [104, 98, 92, 88]), ("w300", [80, 72, 66, 60])] {
+        terminal.wait_for(word);
+        for columns in widths {
+            terminal.resize(Size { columns, rows: 40 });
+        }
+    }
+    terminal.wait_for(END_OF_TURN);
+    let scrollback = terminal.scrollback();
+    let (_, shown) = scrollback.split_once("> write").unwrap();
+    let (shown, _) = shown.split_once("  lango-orchestrator ·").unwrap();
+    // The terminal has wrapped the older rows, also within words.
+    let without_space = |text: &str| text.replace(char::is_whitespace, "");
+    let is_once = without_space(shown) == without_space(&answer);
+    assert!(is_once, "{}", terminal.framed(&scrollback));
 }
 
 #[test]

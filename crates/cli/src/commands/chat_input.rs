@@ -52,6 +52,8 @@ pub(super) struct ChatInput {
     queued: VecDeque<String>,
     /// Whether text of the message was pasted.
     has_pasted: bool,
+    /// The models that complete what follows `/model`.
+    pub(super) models: Vec<String>,
     /// The files to attach to the next message.
     pub(super) attachments: Vec<ReadAttachment>,
     folder: PathBuf,
@@ -86,6 +88,7 @@ impl ChatInput {
             is_menu_closed: false,
             queued: VecDeque::new(),
             has_pasted: false,
+            models: Vec::new(),
             attachments: Vec::new(),
             folder: folder.to_owned(),
             modes,
@@ -120,7 +123,7 @@ impl ChatInput {
             self.editor.set(&last);
         }
         self.notice = match count {
-            1 if is_returned => None,
+            1 if is_returned => Some("the queued message was not sent; enter sends it".to_owned()),
             1 => Some("the queued message was not sent; ↑ shows it".to_owned()),
             count => Some(format!(
                 "{count} queued messages were not sent; ↑ shows them"
@@ -289,7 +292,7 @@ impl ChatInput {
         }
         let text = self.editor.before_cursor();
         if self.menu.0 != text {
-            let menu = Menu::for_text(text, &self.folder).map(Rc::new);
+            let menu = Menu::for_text(text, &self.folder, &self.models).map(Rc::new);
             self.menu = (text.to_owned(), menu);
         }
         self.menu.1.clone()
@@ -311,7 +314,10 @@ impl ChatInput {
                 self.selected = 0;
             }
             Key::Enter if menu.is_command => {
-                self.editor.replace_before_cursor(menu.replaced, text);
+                // Nothing is chosen if the user has written nothing of it.
+                if menu.replaced > 0 || selected > 0 {
+                    self.editor.replace_before_cursor(menu.replaced, text);
+                }
                 self.selected = 0;
                 return Some(self.submit());
             }

@@ -106,6 +106,13 @@ impl SlashCommand {
         )
     }
 
+    /// Returns the name that a mistyped one is probably meant to be.
+    fn nearest(name: &str) -> Option<&'static str> {
+        let distance = |command: &Self| strsim::damerau_levenshtein(name, command.name());
+        let nearest = Self::all().min_by_key(distance)?;
+        (distance(&nearest) <= 2).then(|| nearest.name())
+    }
+
     fn row(self) -> &'static (Self, &'static str, &'static str) {
         let mut rows = COMMANDS.iter();
         // Every command has a row; a test checks it.
@@ -132,7 +139,10 @@ impl SlashCommand {
                 Err(format!("{name} takes nothing after it; nothing was done"))
             }
             Some(command) => Ok((command, argument.trim())),
-            None => Err(format!("there is no command {name}; /help lists them")),
+            None => Err(match Self::nearest(name) {
+                Some(near) => format!("there is no command {name}; did you mean {near}?"),
+                None => format!("there is no command {name}; /help lists them"),
+            }),
         })
     }
 }
@@ -204,6 +214,8 @@ mod tests {
             SlashCommand::parse("/model openai/x"),
             Some(Ok((SlashCommand::Model, "openai/x")))
         );
+        let mistyped = SlashCommand::parse("/sesions").and_then(Result::err);
+        assert!(mistyped.is_some_and(|error| error.contains("did you mean /sessions?")));
         for wrong in ["/nope", "/new session", "/quit now"] {
             assert!(
                 SlashCommand::parse(wrong).is_some_and(|parsed| parsed.is_err()),

@@ -73,9 +73,8 @@ impl Chat<'_> {
 
     async fn switch_model(&mut self, name: &str) -> Result<(), Failure> {
         if name.is_empty() {
-            let providers = list_offers(&self.app.model_selector()).await;
             let current = self.model.name().to_owned();
-            for Line { model, note, .. } in lines(&providers, Some(&current)) {
+            for Line { model, note, .. } in self.offered_models().await {
                 let mark = if model == current { "●" } else { " " };
                 screen::print(&format!("{mark} {model}  {note}"))?;
             }
@@ -83,6 +82,8 @@ impl Chat<'_> {
                 "in use: {current} · switch with /model NAME · connect a provider with `lango setup`"
             ))?);
         }
+        let full_name = self.full_model_name(name).await?;
+        let name = full_name.as_str();
         let selector = self.app.model_selector();
         let model = selector
             .agent_model(name)
@@ -103,6 +104,37 @@ impl Chat<'_> {
             "the next turns use {}; `lango config set agent.model {name}` makes it the default",
             self.model.name()
         ))?)
+    }
+
+    /// Returns the models of all providers, which the input completes from now on.
+    async fn offered_models(&mut self) -> Vec<Line> {
+        let providers = list_offers(&self.app.model_selector()).await;
+        let lines = lines(&providers, Some(self.model.name()));
+        self.input.models = lines.iter().map(|line| line.model.clone()).collect();
+        lines
+    }
+
+    /// Adds the provider to a part of a model's name, if only one model has it.
+    async fn full_model_name(&mut self, name: &str) -> Result<String, Failure> {
+        if self.app.model_selector().agent_model(name).is_ok() {
+            return Ok(name.to_owned());
+        }
+        let lines = self.offered_models().await;
+        let names = lines.iter().map(|line| line.model.as_str());
+        let is_id = |model: &&str| model.split_once('/').is_some_and(|(_, id)| id == name);
+        let mut matching: Vec<&str> = names.clone().filter(is_id).collect();
+        if matching.is_empty() {
+            matching = names.filter(|model| model.contains(name)).collect();
+        }
+        match matching.as_slice() {
+            [] => Ok(name.to_owned()),
+            [model] => Ok((*model).to_owned()),
+            [first, second, ..] => Err(Failure::usage(format!(
+                "several models match `{name}`: {first}, {second}{}",
+                if matching.len() > 2 { ", …" } else { "" }
+            ))
+            .next("/model lists the models")),
+        }
     }
 
     fn start_session(&mut self) -> Result<(), Failure> {

@@ -1,13 +1,18 @@
-//! The menu below the input: commands that start with `/`, and paths after `@`.
+//! The menu below the input: commands that start with `/`, what may follow them, and paths after `@`.
 
 use crate::commands::chat::slash::SlashCommand;
 use crate::terminal::{Completion, Palette, complete_path, fit};
+use lango_core::PermissionMode;
 use std::path::Path;
+
+/// The most models in the menu.
+const MAX_MODELS: usize = 8;
 
 /// What can be chosen for the word before the cursor. It has at least one entry.
 pub(super) struct Menu {
     /// The bytes before the cursor that a choice replaces.
     pub replaced: usize,
+    /// Whether Enter sends what is chosen.
     pub is_command: bool,
     /// The texts to insert, each with an explanation.
     entries: Vec<(String, &'static str)>,
@@ -15,9 +20,22 @@ pub(super) struct Menu {
 
 impl Menu {
     /// Returns the menu for the text before the cursor; `None` if there is nothing to choose.
-    pub(super) fn for_text(before: &str, folder: &Path) -> Option<Self> {
+    pub(super) fn for_text(before: &str, folder: &Path, models: &[String]) -> Option<Self> {
         if before.starts_with('/') && !before.contains(char::is_whitespace) {
             return Self::of_commands(before);
+        }
+        if let Some(start) = before.strip_prefix("/mode ") {
+            let modes = PermissionMode::ALL.iter().map(|mode| mode.name());
+            return Self::of_arguments(start, modes.filter(|mode| mode.starts_with(start)));
+        }
+        if let Some(part) = before.strip_prefix("/model ") {
+            let models = models.iter().map(String::as_str);
+            let mut matching: Vec<&str> = models.filter(|model| model.contains(part)).collect();
+            // Names that start with the part come first, also without their provider.
+            let is_start =
+                |model: &str| model.starts_with(part) || model.contains(&format!("/{part}"));
+            matching.sort_by_key(|model| !is_start(model));
+            return Self::of_arguments(part, matching.into_iter().take(MAX_MODELS));
         }
         let Completion {
             replaced,
@@ -39,6 +57,16 @@ impl Menu {
         // `/mode` is also the start of `/model`.
         entries.sort_by_key(|(name, _)| name != before);
         (!entries.is_empty()).then_some(Self {
+            replaced: before.len(),
+            is_command: true,
+            entries,
+        })
+    }
+
+    fn of_arguments<'a>(before: &str, entries: impl Iterator<Item = &'a str>) -> Option<Self> {
+        let entries: Vec<_> = entries.map(|entry| (entry.to_owned(), "")).collect();
+        let is_complete = entries.iter().any(|(entry, _)| entry == before);
+        (!entries.is_empty() && !is_complete).then_some(Self {
             replaced: before.len(),
             is_command: true,
             entries,

@@ -218,6 +218,36 @@ fn a_model_that_its_provider_does_not_list_is_used_with_a_warning() {
 }
 
 #[test]
+fn modes_and_models_are_completed_and_a_part_of_a_name_is_enough() {
+    let lango = Lango::new();
+    let list = json!({ "data": [{ "id": "large" }, { "id": "large-2" }, { "id": "small" }] });
+    let provider = Provider::answering(move |request| match &*request.path {
+        "/v1/models" => ScriptedAnswer::json(&list),
+        _ => say("An answer.").into(),
+    });
+    let terminal = Tmux::chat(&lango, WIDE, provider.server.url());
+    terminal.say("/model l");
+    terminal.wait_for("several models match `l`: ");
+    // The models are known from now on.
+    terminal.type_text("/model larg");
+    terminal.wait_for("❯ mock/large");
+    terminal.press(&["Down", "Enter"]);
+    terminal.wait_for("the next turns use mock/large-2;");
+    terminal.say("/model small");
+    terminal.wait_for("the next turns use mock/small;");
+    terminal.type_text("/mode ");
+    terminal.wait_for("❯ ask");
+    terminal.press(&["Enter"]);
+    terminal.wait_for("the mode is ask");
+    terminal.type_text("/mode pl");
+    terminal.wait_for("❯ plan");
+    terminal.press(&["Enter"]);
+    terminal.wait_for("the mode is plan");
+    terminal.say("/sesions");
+    terminal.wait_for("did you mean /sessions?");
+}
+
+#[test]
 fn a_message_can_be_written_in_an_editor() {
     let lango = Lango::new();
     let editor = lango.workspace().join("editor.sh");

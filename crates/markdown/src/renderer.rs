@@ -9,6 +9,8 @@ use super::code_block::CodeBlock;
 use super::highlight::LineState;
 use super::page::{Page, Row};
 use super::render::Style;
+#[cfg(test)]
+use super::source::work;
 use super::source::{follows_blank_line, parser};
 use super::styled_text::{TextAttribute, TextAttributes};
 use super::table::{Table, TableLayout};
@@ -60,8 +62,11 @@ pub(super) fn render_rows(
     for (event, range) in parser(source).into_offset_iter() {
         renderer.event(event, range);
     }
+    let rows = renderer.page.finish();
+    #[cfg(test)]
+    work::add(&work::RENDERED_ROWS, rows.len());
     Rendered {
-        rows: renderer.page.finish(),
+        rows,
         table: renderer.layout,
     }
 }

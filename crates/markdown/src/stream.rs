@@ -26,7 +26,7 @@ const MAX_OPEN: usize = 64 * 1024;
 /// The maximum number of bytes of source for a column of the live region.
 const BYTES_PER_COLUMN: usize = 6;
 
-/// The maximum number of rows that are tried as a cut, in each direction; each try colours the whole line.
+/// The maximum number of rows that are tried as a cut, in each direction; each try in code colours the whole line.
 const MAX_CUT_TRIES: usize = 32;
 
 /// A longer line is processed in pieces of this length, so that the open block stays short.
@@ -90,12 +90,18 @@ impl Stream {
         self.live[hidden..].to_vec()
     }
 
-    /// Returns the remaining rows at the end of the text.
-    pub fn finish(self) -> Vec<String> {
+    /// Adds the last piece of the text, which may be long, and returns the remaining rows. It renders the piece at once
+    /// and not line by line.
+    pub fn finish(mut self, rest: &str) -> Vec<String> {
         if self.is_formatted() {
+            let start = self.open.len();
+            self.open.push_str(rest);
+            self.limit_nesting(start);
             texts(self.render(&escape_definitions(&self.open)).rows)
         } else {
-            self.open_line()
+            let mut rows = self.push(rest);
+            rows.extend(self.open_line());
+            rows
         }
     }
 
@@ -179,18 +185,21 @@ impl Stream {
             row.position.is_some_and(|position| {
                 let is_code_kept =
                     |code: CodeRow| code.line.can_be_cut_at(position.offset, &visible);
-                position.is_exact && row.code.is_none_or(is_code_kept)
+                row.code.is_none_or(is_code_kept)
             })
         };
-        let rows = rendered.rows.iter().enumerate();
-        let mut fitting = rows.clone().skip(surplus.max(1)).take(MAX_CUT_TRIES);
-        let mut earlier = rows.take(surplus).skip(1).rev().take(MAX_CUT_TRIES);
+        let is_exact = |row: &Row| row.position.is_some_and(|position| position.is_exact);
+        let rows = rendered.rows.iter().enumerate().skip(1);
+        let exact = rows.filter(|(_, row)| is_exact(row));
+        let fitting = exact.clone().filter(|(index, _)| *index >= surplus);
+        let earlier = exact.rev().filter(|(index, _)| *index < surplus);
+        let mut tries = fitting
+            .take(MAX_CUT_TRIES)
+            .chain(earlier.take(MAX_CUT_TRIES));
         let cut = match surplus {
             0 => None,
             // The first one that leaves no more rows than fit, or else the last one before it.
-            _ => fitting
-                .find(|(_, row)| can_cut(row))
-                .or_else(|| earlier.find(|(_, row)| can_cut(row))),
+            _ => tries.find(|(_, row)| can_cut(row)),
         };
         let cut = cut.and_then(|(index, row)| Some((index, row.position?.offset)));
         if let Some((index, offset)) = cut {
@@ -337,7 +346,7 @@ fn texts(rows: Vec<Row>) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::source::parsed_bytes;
+    use crate::source::work::{PARSED_BYTES, RENDERED_ROWS};
 
     const LIVE_ROWS: usize = 20;
     const WIDTH: usize = 80;
@@ -348,12 +357,12 @@ mod tests {
         let mut most = 0;
         let mut rows = 0;
         for piece in text.as_bytes().chunks(100) {
-            parsed_bytes::take();
+            PARSED_BYTES.take();
             rows += stream.push(std::str::from_utf8(piece).unwrap()).len();
-            most = most.max(parsed_bytes::take());
+            most = most.max(PARSED_BYTES.take());
             assert!(stream.live().len() <= LIVE_ROWS);
         }
-        assert!(rows + stream.finish().len() > text.len() / 400);
+        assert!(rows + stream.finish("").len() > text.len() / 400);
         most
     }
 
@@ -425,9 +434,9 @@ mod tests {
         let max_parsed = 12 * (BYTES_PER_COLUMN * columns * rows + 300);
         let mut stream = Stream::new(Style::Coloured, columns, rows);
         for piece in part.repeat(bytes / part.len()).as_bytes().chunks(100) {
-            parsed_bytes::take();
+            PARSED_BYTES.take();
             stream.push(std::str::from_utf8(piece).unwrap());
-            let parsed = parsed_bytes::take();
+            let parsed = PARSED_BYTES.take();
             assert!(parsed < max_parsed, "{part}: {parsed}");
             assert!(depth(&stream) < 140, "{part}: {}", depth(&stream));
         }
@@ -464,5 +473,27 @@ mod tests {
         let cell = format!("|a|b|\n|-|-|\n|{}", "word ".repeat(40_000));
         let most = parsed_by_a_push(&cell);
         assert!(most < 6 * BYTES_PER_COLUMN * WIDTH * LIVE_ROWS, "{most}");
+    }
+
+    /// Streams a table line by line. Returns how many rows were rendered, with those that were rendered again.
+    fn rendered_rows_of_table(heading: &str, columns: usize, rows: usize, row: &str) -> usize {
+        let mut stream = Stream::new(Style::Coloured, WIDTH, LIVE_ROWS);
+        RENDERED_ROWS.take();
+        stream.push(&format!("{heading}\n{}|\n", "|-".repeat(columns)));
+        for _ in 0..rows {
+            stream.push(row);
+        }
+        stream.finish("");
+        RENDERED_ROWS.take()
+    }
+
+    #[test]
+    fn rows_of_a_table_with_many_columns_cost_no_more_than_their_text() {
+        let heading = "|a".repeat(400) + "|";
+        let rendered = rendered_rows_of_table(&heading, 400, 1000, "x\n");
+        assert!(rendered < 1000 * 4 * LIVE_ROWS, "{rendered}");
+        let full = "|x".repeat(400) + "|\n";
+        let rendered = rendered_rows_of_table(&heading, 400, 100, &full);
+        assert!(rendered < 100 * 400 * 8, "{rendered}");
     }
 }

@@ -4,9 +4,14 @@ use crate::screen;
 use crate::terminal::{Output, Region};
 use lango_markdown::{Stream, Style};
 use std::io;
+use std::time::{Duration, Instant};
 
-/// The bytes that one frame renders at most, so that keys are read in between.
-const MAX_RENDERED: usize = 16 * 1024;
+/// How long one frame renders, so that keys are read in between. The bytes say little about the time: a line of a table
+/// can take a hundred times as long as a line of text.
+const MAX_RENDER_TIME: Duration = Duration::from_millis(20);
+
+/// The maximum number of bytes that are rendered without a look at the time.
+const MAX_PIECE: usize = 1024;
 
 /// The streamed answer and how much of it is on the screen.
 pub(super) struct StreamedAnswer {
@@ -58,11 +63,15 @@ impl StreamedAnswer {
         if self.unrendered.is_empty() || self.is_withdrawn {
             return Ok(());
         }
-        let end = self.unrendered.floor_char_boundary(MAX_RENDERED);
-        let rest = self.unrendered.split_off(end);
-        let settled = self
-            .stream
-            .push(&std::mem::replace(&mut self.unrendered, rest));
+        let started = Instant::now();
+        let (mut settled, mut rest) = (Vec::new(), self.unrendered.as_str());
+        while !rest.is_empty() && started.elapsed() < MAX_RENDER_TIME {
+            let line = rest.find('\n').map_or(rest.len(), |at| at + 1);
+            let (piece, after) = rest.split_at(rest.floor_char_boundary(line.min(MAX_PIECE)));
+            settled.extend(self.stream.push(piece));
+            rest = after;
+        }
+        self.unrendered.drain(..self.unrendered.len() - rest.len());
         self.print(&settled)
     }
 
@@ -129,12 +138,9 @@ impl StreamedAnswer {
     }
 
     fn complete(&mut self) -> io::Result<()> {
-        self.is_withdrawn = false;
-        while self.is_behind() {
-            self.render()?;
-        }
-        let rest = self.start_again().finish();
-        self.print(&rest)?;
+        let rest = std::mem::take(&mut self.unrendered);
+        let rows = self.start_again().finish(&rest);
+        self.print(&rows)?;
         self.has_printed = false;
         Ok(())
     }

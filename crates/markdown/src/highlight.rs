@@ -46,6 +46,17 @@ pub fn diff(text: &str, style: Style) -> Vec<String> {
     highlight(text, "diff", style)
 }
 
+/// Names of a text without a language.
+const PLAIN_NAMES: [&str; 4] = ["text", "txt", "plain", "plaintext"];
+
+/// Returns whether what follows a fence is only the name of a known language, or empty.
+pub(super) fn is_language(info: &str) -> bool {
+    let is_word =
+        !info.contains(|letter: char| !letter.is_alphanumeric() && !"+-#_".contains(letter));
+    let is_plain = || info.is_empty() || PLAIN_NAMES.contains(&info.to_ascii_lowercase().as_str());
+    is_word && (is_plain() || Highlighter::find(info).is_some())
+}
+
 /// What the rules of a language say about a part of a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Token {

@@ -8,6 +8,8 @@ mod language;
 mod languages;
 mod markup;
 mod scanner;
+#[cfg(test)]
+mod tests;
 
 use std::ops::Range;
 
@@ -18,7 +20,7 @@ use language::Language;
 
 /// Colours code. Returns one line for each line of `code`, not wrapped. If the language is not known, the lines have
 /// no colours.
-pub fn highlight(code: &str, language: &str, style: Style) -> Vec<String> {
+fn highlight(code: &str, language: &str, style: Style) -> Vec<String> {
     let highlighter = Highlighter::find(language);
     let mut state = LineState::default();
     let line = |line: &str| {

@@ -60,9 +60,15 @@ impl StreamedAnswer {
     /// than frames are drawn, and rendering each of them would be wasted. After a flood, the rest follows with the next
     /// frames.
     pub(super) fn render(&mut self) -> io::Result<()> {
-        if self.unrendered.is_empty() || self.is_withdrawn {
+        if self.is_withdrawn {
             return Ok(());
         }
+        let settled = self.settle();
+        self.print(&settled)
+    }
+
+    /// Renders for at most [`MAX_RENDER_TIME`], and returns the lines that are settled.
+    fn settle(&mut self) -> Vec<String> {
         let started = Instant::now();
         let (mut settled, mut rest) = (Vec::new(), self.unrendered.as_str());
         while !rest.is_empty() && started.elapsed() < MAX_RENDER_TIME {
@@ -72,7 +78,7 @@ impl StreamedAnswer {
             rest = after;
         }
         self.unrendered.drain(..self.unrendered.len() - rest.len());
-        self.print(&settled)
+        settled
     }
 
     /// Whether a part of what has arrived waits for the next frame.
@@ -172,5 +178,24 @@ impl StreamedAnswer {
             "\n"
         };
         Region::print(Output::Stdout, &format!("{gap}{}\n", lines.join("\n")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flood_that_takes_long_is_rendered_in_several_frames() {
+        let table = format!("{}\n{}\n", "|a".repeat(400), "|-".repeat(400));
+        let mut answer = StreamedAnswer::new(Style::Coloured, 80, 20);
+        answer.push(&(table + &"x\n".repeat(300))).unwrap();
+        let (mut rows, mut frames) = (0, 0);
+        while answer.is_behind() {
+            rows += answer.settle().len();
+            frames += 1;
+        }
+        assert!(frames > 1);
+        assert_eq!(rows + answer.stream.finish("").len(), 300 + 299);
     }
 }

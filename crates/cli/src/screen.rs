@@ -26,7 +26,7 @@ pub use request::{
     request, subject_line,
 };
 use std::borrow::Cow;
-use std::io::{ErrorKind, IsTerminal};
+use std::io::ErrorKind;
 use std::time::Duration;
 pub use tool_line::call_text;
 pub use transcript::Transcript;
@@ -37,12 +37,12 @@ pub const QUEUED_NOTICE: &str = "the session is busy with another turn; waiting 
 /// Prints lines on stdout, [sanitized](sanitize()), so that a terminal displays quoted text and never obeys it. On a live
 /// screen they are wrapped at words. If the reader has gone away, the process exits quietly, as other programs do.
 pub fn print(line: &str) -> std::io::Result<()> {
-    print_rendered(&wrapped(sanitize(line)))
+    print_rendered(&wrapped(sanitize(line), Output::Stdout))
 }
 
-/// Wraps lines at words on a live screen.
-fn wrapped(lines: Cow<'_, str>) -> Cow<'_, str> {
-    if Region::is_open() {
+/// Wraps lines at words on a live screen, but not those for a file or a pipe.
+fn wrapped(lines: Cow<'_, str>, output: Output) -> Cow<'_, str> {
+    if Region::is_open() && output.is_terminal() {
         Cow::Owned(wrap_lines(&lines, columns()))
     } else {
         lines
@@ -78,15 +78,8 @@ pub fn write_all(text: &str) -> std::io::Result<()> {
 pub fn say(lines: &str) {
     let lines = sanitize(lines);
     let line = crate::logs::json_line(&lines);
-    let line = line.map_or_else(|| wrapped(lines.clone()), Cow::Owned);
+    let line = line.map_or_else(|| wrapped(lines.clone(), Output::Stderr), Cow::Owned);
     let _ = Region::print(Output::Stderr, &format!("{line}\n"));
-}
-
-/// Returns whether stdout is a terminal that supports colours.
-pub fn wants_colour() -> bool {
-    std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
-        && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
-        && std::io::stdout().is_terminal()
 }
 
 /// Returns the number of columns to format text for: those of the terminal, but at least 20.

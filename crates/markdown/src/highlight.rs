@@ -8,6 +8,8 @@ mod language;
 mod languages;
 mod markup;
 mod scanner;
+#[cfg(test)]
+mod tests;
 
 use std::ops::Range;
 
@@ -18,7 +20,7 @@ use language::Language;
 
 /// Colours code. Returns one line for each line of `code`, not wrapped. If the language is not known, the lines have
 /// no colours.
-pub fn highlight(code: &str, language: &str, style: Style) -> Vec<String> {
+fn highlight(code: &str, language: &str, style: Style) -> Vec<String> {
     let highlighter = Highlighter::find(language);
     let mut state = LineState::default();
     let line = |line: &str| {
@@ -44,6 +46,17 @@ pub fn highlight(code: &str, language: &str, style: Style) -> Vec<String> {
 /// Colours a unified diff: added lines green, removed ones red. Returns one line for each line of `text`, not wrapped.
 pub fn diff(text: &str, style: Style) -> Vec<String> {
     highlight(text, "diff", style)
+}
+
+/// Names of a text without a language.
+const PLAIN_NAMES: [&str; 4] = ["text", "txt", "plain", "plaintext"];
+
+/// Returns whether what follows a fence is only the name of a known language, or empty.
+pub(super) fn is_language(info: &str) -> bool {
+    let is_word =
+        !info.contains(|letter: char| !letter.is_alphanumeric() && !"+-#_".contains(letter));
+    let is_plain = || info.is_empty() || PLAIN_NAMES.contains(&info.to_ascii_lowercase().as_str());
+    is_word && (is_plain() || Highlighter::find(info).is_some())
 }
 
 /// What the rules of a language say about a part of a line.

@@ -1,7 +1,7 @@
 //! Renders the markdown that models write for terminals.
 //!
 //! [`render`] formats a whole text; [`Stream`] formats a text while it arrives. Rows are wrapped at words and never
-//! wider than the terminal. [`highlight`] colours code, and [`diff`] colours a unified diff.
+//! wider than the terminal. [`diff`] colours a unified diff.
 //!
 //! The text is untrusted: no control character in it reaches the terminal, and everything that a browser would hide
 //! (HTML, comments, link definitions) is shown.
@@ -24,6 +24,6 @@ mod styled_text;
 mod table;
 mod wrap;
 
-pub use highlight::{diff, highlight};
+pub use highlight::diff;
 pub use render::{Style, render};
 pub use stream::Stream;

@@ -6,10 +6,12 @@ use std::ops::Range;
 use pulldown_cmark::{CodeBlockKind, Event, LinkType, Tag, TagEnd};
 
 use super::code_block::CodeBlock;
-use super::highlight::LineState;
+use super::highlight::{LineState, is_language};
 use super::page::{Page, Row};
 use super::render::Style;
-use super::source::{follows_blank_line, parser};
+#[cfg(test)]
+use super::source::work;
+use super::source::{follows_blank_line, is_blank, parser};
 use super::styled_text::{TextAttribute, TextAttributes};
 use super::table::{Table, TableLayout};
 use super::wrap::Span;
@@ -53,6 +55,7 @@ pub(super) fn render_rows(
         page: Page::new(width, style, continuation.follows_text),
         attributes: TextAttributes::default(),
         table: None,
+        cell_end: 0,
         layout: None,
         code: None,
         addresses: Vec::new(),
@@ -60,8 +63,11 @@ pub(super) fn render_rows(
     for (event, range) in parser(source).into_offset_iter() {
         renderer.event(event, range);
     }
+    let rows = renderer.page.finish();
+    #[cfg(test)]
+    work::add(&work::RENDERED_ROWS, rows.len());
     Rendered {
-        rows: renderer.page.finish(),
+        rows,
         table: renderer.layout,
     }
 }
@@ -75,6 +81,8 @@ struct Renderer<'a> {
     attributes: TextAttributes,
     /// The table that is being collected.
     table: Option<Table>,
+    /// The end of the last cell in the source.
+    cell_end: usize,
     /// The layout of the last table.
     layout: Option<TableLayout>,
     code: Option<CodeBlock>,
@@ -129,6 +137,10 @@ impl Renderer<'_> {
                     CodeBlockKind::Indented => "",
                 };
                 let state = Some(self.continuation.code).filter(|_| self.is_opening(&range));
+                if !self.is_opening(&range) && !is_language(info) {
+                    self.write_aside(info, range.start);
+                    self.page.break_line();
+                }
                 self.code = Some(CodeBlock::new(info, state.unwrap_or_default()));
             }
             Tag::List(first_number) => {
@@ -156,9 +168,17 @@ impl Renderer<'_> {
                 self.attributes.add(TextAttribute::Underlined);
                 self.addresses.push(String::new());
             }
-            Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. } => {
+            Tag::Link {
+                dest_url, title, ..
+            }
+            | Tag::Image {
+                dest_url, title, ..
+            } => {
                 self.attributes.add(TextAttribute::Underlined);
-                self.addresses.push(dest_url.into_string());
+                self.addresses.push(match &*title {
+                    "" => dest_url.into_string(),
+                    title => format!("{dest_url} \"{title}\""),
+                });
             }
             _ => {}
         }
@@ -178,16 +198,26 @@ impl Renderer<'_> {
                     code.finish(self.source, &mut self.page);
                 }
             }
+            TagEnd::TableCell => self.cell_end = range.end,
+            TagEnd::TableRow => self.write_surplus_cells(&range),
             TagEnd::Table => self.draw_table(&range),
             TagEnd::Emphasis => self.attributes.remove(TextAttribute::Italic),
             TagEnd::Link | TagEnd::Image => {
                 self.attributes.remove(TextAttribute::Underlined);
                 if let Some(address) = self.addresses.pop().filter(|address| !address.is_empty()) {
-                    let dim = self.attributes.and(TextAttribute::Dim);
-                    self.push(Span::near(&format!(" ({address})"), dim, range.start));
+                    self.write_aside(&format!(" ({address})"), range.start);
                 }
             }
             _ => {}
+        }
+    }
+
+    /// Writes the cells for which the table has no column, which the parser drops, behind the last one.
+    fn write_surplus_cells(&mut self, row: &Range<usize>) {
+        let rest = self.source.get(self.cell_end..row.end).unwrap_or("");
+        let rest = rest.trim_matches(|letter| letter == '|' || is_blank(letter));
+        if !rest.is_empty() {
+            self.write_aside(&format!(" | {rest}"), self.cell_end);
         }
     }
 
@@ -205,6 +235,13 @@ impl Renderer<'_> {
         self.page.write_rows(rows);
         self.page.end_block();
         self.layout = Some(layout);
+    }
+
+    /// Writes text that a browser would not show, on one line.
+    fn write_aside(&mut self, text: &str, offset: usize) {
+        let dim = self.attributes.and(TextAttribute::Dim);
+        let text = text.replace(['\n', '\r'], " ");
+        self.push(Span::near(&text, dim, offset));
     }
 
     /// Writes code between words.

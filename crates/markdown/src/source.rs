@@ -12,7 +12,7 @@ const MAX_PASSES: usize = 8;
 /// Parses the text. Every parse goes through here.
 pub(super) fn parser(source: &str) -> Parser<'_> {
     #[cfg(test)]
-    parsed_bytes::add(source.len());
+    work::add(&work::PARSED_BYTES, source.len());
     Parser::new_ext(source, Options::ENABLE_TABLES)
 }
 
@@ -133,20 +133,18 @@ pub(super) fn escape(source: &str, starts: &[usize]) -> String {
     escaped
 }
 
-/// How much was parsed, for tests of the cost.
+/// How much was parsed and rendered, for tests of the cost.
 #[cfg(test)]
-pub(crate) mod parsed_bytes {
+pub(crate) mod work {
     use std::cell::Cell;
+    use std::thread::LocalKey;
 
     thread_local! {
-        static COUNT: Cell<usize> = const { Cell::new(0) };
+        pub(crate) static PARSED_BYTES: Cell<usize> = const { Cell::new(0) };
+        pub(crate) static RENDERED_ROWS: Cell<usize> = const { Cell::new(0) };
     }
 
-    pub(crate) fn add(bytes: usize) {
-        COUNT.set(COUNT.get() + bytes);
-    }
-
-    pub(crate) fn take() -> usize {
-        COUNT.take()
+    pub(crate) fn add(counter: &'static LocalKey<Cell<usize>>, amount: usize) {
+        counter.set(counter.get() + amount);
     }
 }

@@ -7,6 +7,8 @@
 
 mod cut;
 mod live_text;
+#[cfg(test)]
+mod tests;
 
 use pulldown_cmark::{CodeBlockKind, Event, Tag};
 use std::borrow::Cow;
@@ -26,7 +28,7 @@ const MAX_OPEN: usize = 64 * 1024;
 /// The maximum number of bytes of source for a column of the live region.
 const BYTES_PER_COLUMN: usize = 6;
 
-/// The maximum number of rows that are tried as a cut, in each direction; each try colours the whole line.
+/// The maximum number of rows that are tried as a cut, in each direction; each try in code colours the whole line.
 const MAX_CUT_TRIES: usize = 32;
 
 /// A longer line is processed in pieces of this length, so that the open block stays short.
@@ -90,12 +92,18 @@ impl Stream {
         self.live[hidden..].to_vec()
     }
 
-    /// Returns the remaining rows at the end of the text.
-    pub fn finish(self) -> Vec<String> {
+    /// Adds the last piece of the text, which may be long, and returns the remaining rows. It renders the piece at once
+    /// and not line by line.
+    pub fn finish(mut self, rest: &str) -> Vec<String> {
         if self.is_formatted() {
+            let start = self.open.len();
+            self.open.push_str(rest);
+            self.limit_nesting(start);
             texts(self.render(&escape_definitions(&self.open)).rows)
         } else {
-            self.open_line()
+            let mut rows = self.push(rest);
+            rows.extend(self.open_line());
+            rows
         }
     }
 
@@ -179,18 +187,21 @@ impl Stream {
             row.position.is_some_and(|position| {
                 let is_code_kept =
                     |code: CodeRow| code.line.can_be_cut_at(position.offset, &visible);
-                position.is_exact && row.code.is_none_or(is_code_kept)
+                row.code.is_none_or(is_code_kept)
             })
         };
-        let rows = rendered.rows.iter().enumerate();
-        let mut fitting = rows.clone().skip(surplus.max(1)).take(MAX_CUT_TRIES);
-        let mut earlier = rows.take(surplus).skip(1).rev().take(MAX_CUT_TRIES);
+        let is_exact = |row: &Row| row.position.is_some_and(|position| position.is_exact);
+        let rows = rendered.rows.iter().enumerate().skip(1);
+        let exact = rows.filter(|(_, row)| is_exact(row));
+        let fitting = exact.clone().filter(|(index, _)| *index >= surplus);
+        let earlier = exact.rev().filter(|(index, _)| *index < surplus);
+        let mut tries = fitting
+            .take(MAX_CUT_TRIES)
+            .chain(earlier.take(MAX_CUT_TRIES));
         let cut = match surplus {
             0 => None,
             // The first one that leaves no more rows than fit, or else the last one before it.
-            _ => fitting
-                .find(|(_, row)| can_cut(row))
-                .or_else(|| earlier.find(|(_, row)| can_cut(row))),
+            _ => tries.find(|(_, row)| can_cut(row)),
         };
         let cut = cut.and_then(|(index, row)| Some((index, row.position?.offset)));
         if let Some((index, offset)) = cut {
@@ -332,137 +343,4 @@ fn pieces(mut line: &str) -> impl Iterator<Item = &str> {
 
 fn texts(rows: Vec<Row>) -> Vec<String> {
     rows.into_iter().map(|row| row.text).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::source::parsed_bytes;
-
-    const LIVE_ROWS: usize = 20;
-    const WIDTH: usize = 80;
-
-    /// Streams a text in pieces of 100 bytes. Returns the largest number of bytes that a push parsed.
-    fn parsed_by_a_push(text: &str) -> usize {
-        let mut stream = Stream::new(Style::Coloured, WIDTH, LIVE_ROWS);
-        let mut most = 0;
-        let mut rows = 0;
-        for piece in text.as_bytes().chunks(100) {
-            parsed_bytes::take();
-            rows += stream.push(std::str::from_utf8(piece).unwrap()).len();
-            most = most.max(parsed_bytes::take());
-            assert!(stream.live().len() <= LIVE_ROWS);
-        }
-        assert!(rows + stream.finish().len() > text.len() / 400);
-        most
-    }
-
-    /// A push parses the open block a few times, and that has at most as many rows as the live region.
-    #[track_caller]
-    fn assert_bounded(text: &str) {
-        let most = parsed_by_a_push(text);
-        assert!(most < 8 * WIDTH * LIVE_ROWS, "{most}");
-    }
-
-    #[test]
-    fn a_push_into_a_long_answer_does_not_parse_the_whole() {
-        let paragraph = "Some **bold text** and `code`, as models write them. ".repeat(12);
-        let part = format!(
-            "## Heading\n\n{paragraph}\n\n- **Item**: {paragraph}\n- more\n  - nested\n\n\
-             ```rust\nfn main() {{}}\n```\n\n| a | b |\n|---|---|\n| c | d |\n\n"
-        );
-        assert_bounded(&part.repeat((1 << 20) / part.len()));
-    }
-
-    #[test]
-    fn a_push_into_a_long_paragraph_or_code_block_does_not_parse_the_whole() {
-        assert_bounded(&"word of a long paragraph ".repeat(8_000));
-        let line = "    let value = compute(\"text\"); // comment\n";
-        assert_bounded(&format!("```rust\n{}", line.repeat(4_500)));
-    }
-
-    #[test]
-    fn a_push_into_any_other_long_block_does_not_parse_the_whole() {
-        for (start, part) in [
-            ("", "**bold** line\n"),
-            ("", "> quoted text\n"),
-            ("", "- > - nested "),
-            ("", "x"),
-            ("```rust\n", "let value = compute(42); "),
-            ("- item\n", "  - nested item with text\n"),
-            ("- item\n\n  ```\n", "  code in an item\n"),
-            ("|a|b|\n|-|-|\n", "| some cell | other cell |\n"),
-            ("<!-- comment\n", "text in a comment\n"),
-            ("    code\n", "    indented code\n"),
-        ] {
-            let text = format!("{start}{}", part.repeat(24_000 / part.len()));
-            let most = parsed_by_a_push(&text);
-            assert!(
-                most < 6 * BYTES_PER_COLUMN * WIDTH * LIVE_ROWS,
-                "{start}{part}: {most}"
-            );
-        }
-    }
-
-    /// Returns how many containers are open at once in what the stream keeps.
-    fn depth(stream: &Stream) -> usize {
-        let (mut depth, mut deepest) = (0, 0);
-        for (event, _) in parser(&stream.open).into_offset_iter() {
-            match event {
-                Event::Start(_) => depth += 1,
-                Event::End(_) => depth -= 1,
-                _ => {}
-            }
-            deepest = deepest.max(depth);
-        }
-        deepest
-    }
-
-    /// Streams markers in pieces of 100 bytes. Checks what each push parses, and how deep that is nested.
-    fn assert_bounded_markers(part: &str, bytes: usize) {
-        // A small live region, because all of it is parsed with each push.
-        let (rows, columns) = (2, MIN_WIDTH);
-        let max_parsed = 12 * (BYTES_PER_COLUMN * columns * rows + 300);
-        let mut stream = Stream::new(Style::Coloured, columns, rows);
-        for piece in part.repeat(bytes / part.len()).as_bytes().chunks(100) {
-            parsed_bytes::take();
-            stream.push(std::str::from_utf8(piece).unwrap());
-            let parsed = parsed_bytes::take();
-            assert!(parsed < max_parsed, "{part}: {parsed}");
-            assert!(depth(&stream) < 140, "{part}: {}", depth(&stream));
-        }
-    }
-
-    #[test]
-    fn a_push_into_a_megabyte_of_markers_costs_no_more_than_one_into_other_text() {
-        for part in ["- ", ">", "* > ", "1. ", "[", "*", "`"] {
-            assert_bounded_markers(part, 1 << 20);
-        }
-        for part in [
-            "> ",
-            "+ 1) ",
-            "_",
-            "`` ` ",
-            "<",
-            "![",
-            "](",
-            "*a_ ",
-            "- x\n  > ",
-            "*a*",
-            "&",
-            "|",
-            "#",
-            "\\",
-            "\u{1b}x",
-        ] {
-            assert_bounded_markers(part, 1 << 16);
-        }
-    }
-
-    #[test]
-    fn a_block_that_cannot_be_cut_ends() {
-        let cell = format!("|a|b|\n|-|-|\n|{}", "word ".repeat(40_000));
-        let most = parsed_by_a_push(&cell);
-        assert!(most < 6 * BYTES_PER_COLUMN * WIDTH * LIVE_ROWS, "{most}");
-    }
 }

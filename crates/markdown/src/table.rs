@@ -18,6 +18,9 @@ const RULE_SEPARATOR: &str = "─┼─";
 /// The columns that a separator takes.
 const SEPARATOR_WIDTH: usize = 3;
 
+/// The maximum width of a heading that is repeated in each record. Rows of a few bytes would otherwise repeat pages.
+const MAX_HEADING: usize = 40;
+
 /// The cells collected so far.
 pub(super) struct Table {
     alignments: Vec<Alignment>,
@@ -35,7 +38,7 @@ struct TableRow {
 pub(super) enum TableLayout {
     /// In columns of these widths.
     Columns(Vec<usize>),
-    /// As a line `heading: value` for each cell, because there are too many columns.
+    /// As a line `heading: value` for each cell that has text, because there are too many columns.
     Records,
 }
 
@@ -103,15 +106,26 @@ impl Table {
             TableLayout::Records if self.rows.len() == 1 => rows
                 .flat_map(|(_, row)| row.draw_record(&[], width, 0, style))
                 .collect(),
-            TableLayout::Records => rows
-                .skip_while(|(index, _)| *index == 0)
-                .flat_map(|(index, row)| {
-                    let separators = usize::from(index > 1 || skipped > 0);
-                    let separator = (String::new(), row.position_of_line(0));
-                    let record = row.draw_record(&self.rows[0].cells, width, separators, style);
-                    std::iter::repeat_n(separator, separators).chain(record)
-                })
-                .collect(),
+            TableLayout::Records => {
+                let headings = self.rows[0].cells.iter();
+                let max_width = MAX_HEADING.min(width / 2);
+                let is_cut = headings.clone().any(|it| wrap::line_width(it) > max_width);
+                let short: Vec<Vec<Span>> = headings.map(|it| wrap::fit(it, max_width)).collect();
+                // Headings that are not repeated in full are shown once.
+                let skipped_heading = usize::from(!is_cut);
+                rows.skip_while(|(index, _)| *index < skipped_heading)
+                    .flat_map(|(index, row)| {
+                        let separators = usize::from(index > skipped_heading || skipped > 0);
+                        let headings = if index == 0 { &[][..] } else { &short };
+                        let record = row.draw_record(headings, width, separators, style);
+                        let has_text = !record.is_empty();
+                        let separator = (String::new(), row.position_of_line(0));
+                        std::iter::repeat_n(separator, separators)
+                            .filter(move |_| has_text)
+                            .chain(record)
+                    })
+                    .collect()
+            }
         }
     }
 
@@ -165,7 +179,7 @@ impl TableRow {
         }
     }
 
-    /// Draws a line for each cell, below `separators` others.
+    /// Draws a line for each cell that has text, below `separators` others.
     fn draw_record(
         &self,
         headings: &[Vec<Span>],
@@ -175,7 +189,10 @@ impl TableRow {
     ) -> Vec<DrawnRow> {
         let separator = |text| Span::new(text, TextAttributes::default());
         let no_heading = Vec::new();
-        let lines = self.cells.iter().enumerate().flat_map(|(index, cell)| {
+        let cells = self.cells.iter().enumerate();
+        // The parser adds as many empty cells as the heading has, also to a line with a single letter.
+        let with_text = cells.filter(|(_, cell)| !cell.iter().all(Span::is_blank));
+        let lines = with_text.flat_map(|(index, cell)| {
             let heading = headings.get(index).unwrap_or(&no_heading);
             let colon = (!heading.is_empty()).then(|| separator(": "));
             let spans: Vec<Span> = heading

@@ -105,6 +105,24 @@ pub(super) fn columns(spans: &[Span], width: usize) -> Vec<WrappedRow> {
     }
 }
 
+/// Returns the start of a line that fits the width. If something is cut, the last span is `…`.
+pub(super) fn fit(spans: &[Span], width: usize) -> Vec<Span> {
+    if line_width(spans) <= width {
+        return spans.to_vec();
+    }
+    let glyphs = glyphs(spans, WORD_TAB);
+    let first = columns_of(&glyphs, width.saturating_sub(1))
+        .first()
+        .copied();
+    let pieces = first.map(row).unwrap_or_default().pieces;
+    let mut fitting: Vec<Span> = pieces
+        .iter()
+        .map(|(text, attributes)| Span::new(text, *attributes))
+        .collect();
+    fitting.push(Span::new("…", TextAttributes::default()));
+    fitting
+}
+
 /// Returns the width of a line that is not wrapped.
 pub(super) fn line_width(spans: &[Span]) -> usize {
     width_of(&glyphs(spans, WORD_TAB))

@@ -4,9 +4,14 @@ use crate::screen;
 use crate::terminal::{Output, Region};
 use lango_markdown::{Stream, Style};
 use std::io;
+use std::time::{Duration, Instant};
 
-/// The bytes that one frame renders at most, so that keys are read in between.
-const MAX_RENDERED: usize = 16 * 1024;
+/// How long one frame renders, so that keys are read in between. The bytes say little about the time: a line of a table
+/// can take a hundred times as long as a line of text.
+const MAX_RENDER_TIME: Duration = Duration::from_millis(20);
+
+/// The maximum number of bytes that are rendered without a look at the time.
+const MAX_PIECE: usize = 1024;
 
 /// The streamed answer and how much of it is on the screen.
 pub(super) struct StreamedAnswer {
@@ -55,15 +60,25 @@ impl StreamedAnswer {
     /// than frames are drawn, and rendering each of them would be wasted. After a flood, the rest follows with the next
     /// frames.
     pub(super) fn render(&mut self) -> io::Result<()> {
-        if self.unrendered.is_empty() || self.is_withdrawn {
+        if self.is_withdrawn {
             return Ok(());
         }
-        let end = self.unrendered.floor_char_boundary(MAX_RENDERED);
-        let rest = self.unrendered.split_off(end);
-        let settled = self
-            .stream
-            .push(&std::mem::replace(&mut self.unrendered, rest));
+        let settled = self.settle();
         self.print(&settled)
+    }
+
+    /// Renders for at most [`MAX_RENDER_TIME`], and returns the lines that are settled.
+    fn settle(&mut self) -> Vec<String> {
+        let started = Instant::now();
+        let (mut settled, mut rest) = (Vec::new(), self.unrendered.as_str());
+        while !rest.is_empty() && started.elapsed() < MAX_RENDER_TIME {
+            let line = rest.find('\n').map_or(rest.len(), |at| at + 1);
+            let (piece, after) = rest.split_at(rest.floor_char_boundary(line.min(MAX_PIECE)));
+            settled.extend(self.stream.push(piece));
+            rest = after;
+        }
+        self.unrendered.drain(..self.unrendered.len() - rest.len());
+        settled
     }
 
     /// Whether a part of what has arrived waits for the next frame.
@@ -129,12 +144,9 @@ impl StreamedAnswer {
     }
 
     fn complete(&mut self) -> io::Result<()> {
-        self.is_withdrawn = false;
-        while self.is_behind() {
-            self.render()?;
-        }
-        let rest = self.start_again().finish();
-        self.print(&rest)?;
+        let rest = std::mem::take(&mut self.unrendered);
+        let rows = self.start_again().finish(&rest);
+        self.print(&rows)?;
         self.has_printed = false;
         Ok(())
     }
@@ -166,5 +178,24 @@ impl StreamedAnswer {
             "\n"
         };
         Region::print(Output::Stdout, &format!("{gap}{}\n", lines.join("\n")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flood_that_takes_long_is_rendered_in_several_frames() {
+        let table = format!("{}\n{}\n", "|a".repeat(400), "|-".repeat(400));
+        let mut answer = StreamedAnswer::new(Style::Coloured, 80, 20);
+        answer.push(&(table + &"x\n".repeat(300))).unwrap();
+        let (mut rows, mut frames) = (0, 0);
+        while answer.is_behind() {
+            rows += answer.settle().len();
+            frames += 1;
+        }
+        assert!(frames > 1);
+        assert_eq!(rows + answer.stream.finish("").len(), 300 + 299);
     }
 }

@@ -318,11 +318,6 @@ impl<'a> TurnScreen<'a> {
             }
             input.push_status(&mut frame, columns, &self.palette);
         }
-        let surplus = frame.rows.len().saturating_sub(rows().saturating_sub(1));
-        frame.rows.drain(..surplus);
-        frame.cursor = frame
-            .cursor
-            .map(|(row, column)| (row.saturating_sub(surplus), column));
         frame
     }
 

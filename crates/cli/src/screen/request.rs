@@ -18,13 +18,16 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 pub enum RequestDetail<'a> {
     /// The beginning of the tool's preview of its changes, or else of the arguments, in at most this many rows.
     Preview(Option<&'a str>, usize),
-    /// The tool's full preview of its changes, and every argument.
+    /// The tool's full preview of its changes, and every argument. Nothing is cut.
     Everything(Option<&'a str>),
 }
 
 /// The most rows of a preview that are shown with the question, and the most rows of one of its lines.
 pub const PREVIEW_ROWS: usize = 20;
 const LINE_ROWS: usize = 4;
+
+/// The most characters of the reason that are shown with the question.
+const REASON_CHARACTERS: usize = 200;
 
 /// A longer run of blanks is shown as its length, so that it cannot push what follows out of sight.
 const MAX_SPACES: usize = 40;
@@ -77,10 +80,15 @@ pub fn request(
             text.extend(rows.flatten());
         }
     }
+    let (line_rows, reason_characters) = match shown {
+        RequestDetail::Preview(..) => (LINE_ROWS, REASON_CHARACTERS),
+        RequestDetail::Everything(_) => (usize::MAX, usize::MAX),
+    };
     for note in &request.inspection.notes {
-        text.extend(boxed_rows(note, width, LINE_ROWS));
+        text.extend(boxed_rows(note, width, line_rows));
     }
-    let mut why = format!("why: {}", one_line(&escape_invisible(&request.reason), 200));
+    let reason = escape_invisible(&request.reason);
+    let mut why = format!("why: {}", one_line(&reason, reason_characters));
     if more > 0 {
         let _ = write!(why, " · {} more", count(more as u64, "request"));
     }
@@ -324,6 +332,8 @@ pub fn allowing_rule(waiting: &PendingApproval) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use lango_core::{SessionId, Timestamp, TurnId};
+    use serde_json::json;
 
     #[test]
     fn every_screen_line_is_marked_however_long_the_text_is() {
@@ -387,6 +397,29 @@ mod tests {
         assert_eq!(other_version(&lines, 4), Some(&*removed));
         assert_eq!(other_version(&["+a", "+b"], 1), None);
         assert_eq!(other_version(&["-ä"], 0), None);
+    }
+
+    #[test]
+    fn nothing_is_cut_of_everything() {
+        let waiting = |note: &str, reason: &str| PendingApproval {
+            session: SessionId::from("s_1"),
+            turn: TurnId::from("t_1"),
+            asked: Timestamp::default(),
+            request: serde_json::from_value(json!({
+                "id": "a_1", "agent": "coder", "call": "c_1", "tool": "exec", "arguments": {},
+                "inspection": { "notes": [note] }, "digest": "d", "effect": "effect",
+                "risk": "moderate", "reason": reason,
+            }))
+            .unwrap(),
+        };
+        let (note, reason) = ("note ".repeat(200), "reason ".repeat(200));
+        let waiting = waiting(&note, &reason);
+        let text = request(&waiting, RequestDetail::Everything(None), 0, 80);
+        assert_eq!(text.matches("note").count(), 200, "{text}");
+        assert_eq!(text.matches("reason").count(), 200, "{text}");
+        assert!(!text.contains("shows everything"), "{text}");
+        let text = request(&waiting, RequestDetail::Preview(None, 5), 0, 80);
+        assert!(text.lines().count() < 12, "{text}");
     }
 
     #[test]

@@ -29,7 +29,7 @@ pub fn complete_path(folder: &Path, before_cursor: &str) -> Option<Completion> {
         parent => folder.join(parent),
     };
     let wanted = name.to_lowercase();
-    let mut suggestions: Vec<String> = std::fs::read_dir(listed)
+    let mut names: Vec<String> = std::fs::read_dir(&listed)
         .ok()?
         .take(MAX_READ)
         .filter_map(|entry| {
@@ -38,19 +38,20 @@ pub fn complete_path(folder: &Path, before_cursor: &str) -> Option<Completion> {
             let is_hidden = found.starts_with('.') && !name.starts_with('.');
             let fits = found.to_lowercase().starts_with(&wanted)
                 && !found.contains(|letter: char| letter.is_whitespace() || is_disruptive(letter));
-            if is_hidden || !fits {
-                return None;
-            }
-            let is_folder = entry.path().is_dir();
-            let end = if is_folder { "/" } else { "" };
-            Some(format!("@{shown_parent}{found}{end}"))
+            (fits && !is_hidden).then_some(found)
         })
         .collect();
-    suggestions.sort();
-    suggestions.truncate(MAX_SUGGESTIONS);
+    names.sort();
+    names.truncate(MAX_SUGGESTIONS);
+    // Only those that are shown are looked up, because each can wait for a network.
+    let suggestion = |name: &String| {
+        let is_folder = listed.join(name).is_dir();
+        let end = if is_folder { "/" } else { "" };
+        format!("@{shown_parent}{name}{end}")
+    };
     Some(Completion {
         replaced: word.len(),
-        suggestions,
+        suggestions: names.iter().map(suggestion).collect(),
     })
 }
 

@@ -3,10 +3,15 @@
 use super::Key;
 use super::text::width;
 use lango_core::text::sanitize;
+use std::ops::Range;
 use unicode_segmentation::UnicodeSegmentation;
 
 /// The maximum length of a message in bytes. A longer paste is cut; files are attached with `@path` instead.
 const MAX_BYTES: usize = 1_000_000;
+
+/// A longer line is wrapped in parts of this length, so that a frame need not wrap all of it. The last row of a part may be
+/// short.
+const MAX_PART_BYTES: usize = 16 * 1024;
 
 /// A text with a cursor.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -111,20 +116,57 @@ impl Editor {
     }
 
     /// Returns the rows to show at this width. Long lines are broken at columns, so that the cursor is always at its
-    /// character. At most `max_rows` rows around the cursor are returned.
+    /// character. At most `max_rows` rows around the cursor are returned, and the rest of a long text costs nothing.
     pub fn rows(&self, columns: usize, max_rows: usize) -> EditorRows {
-        let columns = columns.max(2);
+        let (columns, max_rows) = (columns.max(2), max_rows.max(1));
+        let part = self.part_at(self.cursor);
+        let (mut start, mut end) = (part.start, part.end);
+        let (mut rows, mut cursor) = self.wrapped(part, columns);
+        while cursor.0 + 1 < max_rows && start > 0 {
+            let part = self.part_at(self.text.floor_char_boundary(start - 1));
+            start = part.start;
+            let (mut above, _) = self.wrapped(part, columns);
+            cursor.0 += above.len();
+            above.append(&mut rows);
+            rows = above;
+        }
+        let first = (cursor.0 + 1).saturating_sub(max_rows);
+        while rows.len() < first + max_rows && end < self.text.len() {
+            let is_line_end = self.text[end..].starts_with('\n');
+            let part = self.part_at(end + usize::from(is_line_end));
+            end = part.end;
+            rows.append(&mut self.wrapped(part, columns).0);
+        }
+        EditorRows {
+            rows: rows.into_iter().skip(first).take(max_rows).collect(),
+            cursor: (cursor.0 - first, cursor.1),
+            has_more_above: first > 0 || start > 0,
+        }
+    }
+
+    /// Returns the part of a line that contains this position, without the newline.
+    fn part_at(&self, at: usize) -> Range<usize> {
+        let line_start = self.text[..at].rfind('\n').map_or(0, |at| at + 1);
+        let line_end = self.text[at..]
+            .find('\n')
+            .map_or(self.text.len(), |it| at + it);
+        let boundary = |index: usize| {
+            let end = line_end.min(line_start + index * MAX_PART_BYTES);
+            self.text.floor_char_boundary(end)
+        };
+        let last = (line_end - line_start).saturating_sub(1) / MAX_PART_BYTES;
+        let mut index = last.min((at - line_start) / MAX_PART_BYTES);
+        if index < last && boundary(index + 1) <= at {
+            index += 1;
+        }
+        boundary(index)..boundary(index + 1)
+    }
+
+    /// Wraps a part of a line. Returns its rows, and the row and column of the cursor if that is in it.
+    fn wrapped(&self, part: Range<usize>, columns: usize) -> (Vec<String>, (usize, usize)) {
         let mut rows = vec![String::new()];
         let (mut used, mut cursor) = (0, (0, 0));
-        for (position, glyph) in self.text.grapheme_indices(true) {
-            if position == self.cursor {
-                cursor = (rows.len() - 1, used);
-            }
-            if glyph == "\n" {
-                rows.push(String::new());
-                used = 0;
-                continue;
-            }
+        for (position, glyph) in self.text[part.clone()].grapheme_indices(true) {
             let glyph = if glyph == "\t" {
                 "    ".into()
             } else {
@@ -134,28 +176,23 @@ impl Editor {
             if used + glyph_columns > columns {
                 rows.push(String::new());
                 used = 0;
-                if position == self.cursor {
-                    cursor = (rows.len() - 1, 0);
-                }
+            }
+            if part.start + position == self.cursor {
+                cursor = (rows.len() - 1, used);
             }
             used += glyph_columns;
             if let Some(row) = rows.last_mut() {
                 row.push_str(&glyph);
             }
         }
-        if self.cursor == self.text.len() {
-            if used >= columns {
+        if self.cursor == part.end {
+            if used >= columns && part.end == self.text.len() {
                 rows.push(String::new());
                 used = 0;
             }
             cursor = (rows.len() - 1, used);
         }
-        let first = (cursor.0 + 1).saturating_sub(max_rows);
-        EditorRows {
-            rows: rows.into_iter().skip(first).take(max_rows).collect(),
-            cursor: (cursor.0 - first, cursor.1),
-            has_more_above: first > 0,
-        }
+        (rows, cursor)
     }
 
     fn remove(&mut self, from: usize, to: usize) {
@@ -296,6 +333,71 @@ mod tests {
         assert_eq!((end.rows.concat().as_str(), end.cursor), ("本x", (1, 1)));
         assert!(end.has_more_above);
         assert_eq!(typed(&[text("abcd")]).rows(4, 10).cursor, (1, 0));
+    }
+
+    #[test]
+    fn rows_above_and_below_the_cursor_are_shown_up_to_the_height() {
+        let mut editor = typed(&[text("a\nbc\n\nd\n")]);
+        let all = editor.rows(4, 10);
+        assert_eq!(
+            (all.rows.join("|").as_str(), all.cursor),
+            ("a|bc||d|", (4, 0))
+        );
+        for _ in 0..3 {
+            editor.handle(&Key::Up);
+        }
+        let start = editor.rows(4, 3);
+        assert_eq!(
+            (start.rows.join("|").as_str(), start.cursor),
+            ("a|bc|", (1, 0))
+        );
+        assert!(!start.has_more_above);
+        let one = editor.rows(4, 1);
+        assert_eq!((one.rows.join("|").as_str(), one.cursor), ("bc", (0, 0)));
+        assert!(one.has_more_above);
+    }
+
+    #[test]
+    fn the_cursor_is_at_its_character_everywhere_in_a_long_line() {
+        let line = "日本".repeat(2 * MAX_PART_BYTES / 6) + "end";
+        let mut editor = typed(&[text(&format!("x\n{line}\ny"))]);
+        for at in (0..editor.text.len())
+            .rev()
+            .filter(|at| at % 101 == 0 || at % MAX_PART_BYTES < 9)
+        {
+            if !editor.text.is_char_boundary(at) || editor.text[at..].starts_with('\n') {
+                continue;
+            }
+            editor.cursor = at;
+            let shown = editor.rows(40, 3);
+            let row = &shown.rows[shown.cursor.0];
+            let column = row
+                .char_indices()
+                .find(|(at, _)| width(&row[..*at]) == shown.cursor.1);
+            assert_eq!(
+                column.map(|it| it.1),
+                editor.text[at..].chars().next(),
+                "{at}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_frame_does_not_wrap_a_megabyte() {
+        for pasted in [
+            "line of a log\n".repeat(70_000),
+            "a long line ".repeat(80_000),
+        ] {
+            let editor = typed(&[text(&pasted)]);
+            let parts = editor.text.len() / MAX_PART_BYTES;
+            assert!(parts > 50);
+            let started = std::time::Instant::now();
+            for _ in 0..200 {
+                assert_eq!(editor.rows(80, 10).rows.len(), 10);
+            }
+            // All of it takes about a second without optimization.
+            assert!(started.elapsed().as_secs() < 60, "{:?}", started.elapsed());
+        }
     }
 
     #[test]

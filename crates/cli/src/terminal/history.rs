@@ -1,14 +1,16 @@
 //! The messages of earlier chats, which all chats of a user share. One line per entry, newest last, in the format of
 //! earlier versions: a first line `#V2`, and `\\` and `\n` escaped.
 
+use std::cell::RefCell;
 use std::fs;
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-/// The number of entries that are stored, and the maximum size of an entry.
+/// The number of entries that are stored.
 const MAX_ENTRIES: usize = 1000;
-const MAX_ENTRY_BYTES: usize = 64 * 1024;
+/// The maximum size of an entry in the file. A longer one is forgotten at the end of the process.
+const MAX_STORED_BYTES: usize = 64 * 1024;
 const HEADER: &str = "#V2";
 
 /// Earlier messages, and the position of the user while browsing them.
@@ -18,6 +20,16 @@ pub struct History {
     entries: Vec<String>,
     /// The entry that is shown, and the message that the user was writing before.
     browsing: Option<(usize, String)>,
+    /// The last search, because every frame shows what it found.
+    searched: RefCell<Option<Search>>,
+}
+
+#[derive(Debug)]
+struct Search {
+    text: String,
+    skip: usize,
+    /// The entry that was found.
+    found: Option<usize>,
 }
 
 impl History {
@@ -32,7 +44,7 @@ impl History {
         let history = Self {
             file: file.to_owned(),
             entries,
-            browsing: None,
+            ..Self::default()
         };
         if surplus > MAX_ENTRIES {
             // The file stays as it is if it cannot be shortened.
@@ -48,25 +60,32 @@ impl History {
     pub fn add(&mut self, message: &str) -> io::Result<()> {
         self.browsing = None;
         let is_repeated = self.entries.last().is_some_and(|last| last == message);
-        if is_repeated || message.len() > MAX_ENTRY_BYTES || message.trim().is_empty() {
+        if is_repeated || message.trim().is_empty() {
             return Ok(());
         }
+        self.searched.take();
         self.entries.push(message.to_owned());
         if self.entries.len() > MAX_ENTRIES {
             self.entries.remove(0);
         }
+        if message.len() > MAX_STORED_BYTES {
+            return Ok(());
+        }
         self.append(message)
     }
 
-    /// Returns the entry before the one that is shown. `current` is what the user was writing; if it is the newest
-    /// entry, because that was returned to the input, the one before it follows.
+    /// Returns the entry before the one that is shown. `current` is the text of the input: the entry that is shown, or what
+    /// the user is writing. If that is the newest entry, because it was returned to the input, the one before it follows.
     pub fn older(&mut self, current: &str) -> Option<&str> {
-        let (position, written) = match self.browsing.take() {
+        let is_shown = |position: usize| self.entries.get(position).is_some_and(|it| it == current);
+        let browsing = self.browsing.take();
+        // After a change of the entry, the text is the user's own.
+        let (position, written) = match browsing.filter(|(position, _)| is_shown(*position)) {
             Some((position, written)) => (position.saturating_sub(1), written),
             None => {
-                let is_shown = self.entries.last().is_some_and(|last| last == current);
                 let newest = self.entries.len().checked_sub(1)?;
-                (newest.saturating_sub(is_shown.into()), current.to_owned())
+                let skipped = usize::from(is_shown(newest));
+                (newest.saturating_sub(skipped), current.to_owned())
             }
         };
         self.browsing = Some((position, written));
@@ -87,12 +106,25 @@ impl History {
 
     /// Returns the `skip`-th newest entry that contains a text, ignoring case.
     pub fn search(&self, text: &str, skip: usize) -> Option<&str> {
-        let text = text.to_lowercase();
-        let mut matching = self.entries.iter().rev();
-        let mut matching = matching
-            .by_ref()
-            .filter(|entry| entry.to_lowercase().contains(&text));
-        matching.nth(skip).map(String::as_str)
+        let mut searched = self.searched.borrow_mut();
+        let is_same = |last: &Search| last.text == text && last.skip == skip;
+        let search = match searched.take().filter(is_same) {
+            Some(search) => search,
+            None => Search {
+                text: text.to_owned(),
+                skip,
+                found: self.find(&text.to_lowercase(), skip),
+            },
+        };
+        let found = searched.insert(search).found?;
+        self.entries.get(found).map(String::as_str)
+    }
+
+    fn find(&self, text: &str, skip: usize) -> Option<usize> {
+        let newest_first = (0..self.entries.len()).rev();
+        newest_first
+            .filter(|index| self.entries[*index].to_lowercase().contains(text))
+            .nth(skip)
     }
 
     /// Adds a line to the file, in one write: other chats add theirs at the same time.
@@ -171,8 +203,8 @@ mod tests {
         }
         let mut history = History::open(&file);
         assert_eq!(history.older("draft"), Some("two\nlines \\n"));
-        assert_eq!(history.older(""), Some("one"));
-        assert_eq!(history.older(""), Some("one"));
+        assert_eq!(history.older("two\nlines \\n"), Some("one"));
+        assert_eq!(history.older("one"), Some("one"));
         assert_eq!(history.newer().as_deref(), Some("two\nlines \\n"));
         assert_eq!(history.newer().as_deref(), Some("draft"));
         assert_eq!(history.newer(), None);
@@ -189,9 +221,48 @@ mod tests {
         second.add("two").unwrap();
         first.add("three").unwrap();
         let mut third = History::open(&file);
+        let mut shown = String::new();
         for expected in ["three", "two", "one"] {
-            assert_eq!(third.older(""), Some(expected));
+            assert_eq!(third.older(&shown), Some(expected));
+            shown = expected.to_owned();
         }
+    }
+
+    #[test]
+    fn a_message_that_was_written_after_browsing_is_not_lost() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut history = History::open(&folder.path().join("history"));
+        history.add("one").unwrap();
+        history.add("two").unwrap();
+        assert_eq!(history.older("draft"), Some("two"));
+        assert_eq!(history.older("a long message"), Some("two"));
+        assert_eq!(history.older("two"), Some("one"));
+        assert_eq!(history.newer().as_deref(), Some("two"));
+        assert_eq!(history.newer().as_deref(), Some("a long message"));
+    }
+
+    #[test]
+    fn a_very_long_message_can_be_returned_to_but_is_not_stored() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("history");
+        let long = "x".repeat(MAX_STORED_BYTES + 1);
+        let mut history = History::open(&file);
+        history.add("short").unwrap();
+        history.add(&long).unwrap();
+        assert_eq!(history.older(""), Some(long.as_str()));
+        assert_eq!(History::open(&file).older(""), Some("short"));
+    }
+
+    #[test]
+    fn a_search_finds_a_message_that_was_added_since_the_same_search() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut history = History::open(&folder.path().join("history"));
+        history.add("list files").unwrap();
+        assert_eq!(history.search("files", 0), Some("list files"));
+        assert_eq!(history.search("files", 0), Some("list files"));
+        history.add("more files").unwrap();
+        assert_eq!(history.search("files", 0), Some("more files"));
+        assert_eq!(history.search("files", 1), Some("list files"));
     }
 
     #[test]

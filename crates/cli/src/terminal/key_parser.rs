@@ -60,6 +60,11 @@ impl KeyParser {
         matches!(self.bytes[..], [0x1b] | [0x1b, b'[' | b'O'])
     }
 
+    /// Whether the bytes are the start of a reply of the terminal, or Alt with the letter that starts one.
+    pub(super) fn may_start_reply(&self) -> bool {
+        matches!(self.bytes[..], [0x1b, b']' | b'P' | b'_' | b'^' | b'X'])
+    }
+
     /// Returns the next key.
     pub(super) fn next_key(&mut self) -> Option<Key> {
         self.parse(false)
@@ -152,15 +157,17 @@ fn parse(bytes: &[u8], is_last: bool) -> Parsed {
     }
 }
 
-/// Skips a reply of the terminal (OSC, DCS or APC). It ends with a bell, or with `ESC` and a backslash.
+/// Skips a reply of the terminal (OSC, DCS or APC). It ends with a bell, or with `ESC` and a backslash. No other control
+/// character is part of one: it is a key, which was pressed after Alt and the letter that starts a reply.
 fn parse_reply(kind: u8, rest: &[u8], is_last: bool) -> Parsed {
-    let bell = rest.iter().position(|byte| *byte == 0x07);
-    let escape = rest.windows(2).position(|bytes| bytes == b"\x1b\\");
-    match (bell, escape) {
-        (Some(bell), escape) if escape.is_none_or(|escape| bell < escape) => {
-            Parsed::Key(None, bell + 3)
-        }
-        (_, Some(escape)) => Parsed::Key(None, escape + 4),
+    let end = (0..rest.len()).find_map(|at| match rest[at..] {
+        [0x07, ..] => Some(at + 1),
+        [0x1b, b'\\', ..] => Some(at + 2),
+        [byte, ..] if byte.is_ascii_control() && byte != 0x1b => Some(at),
+        _ => None,
+    });
+    match end {
+        Some(end) => Parsed::Key(None, end + 2),
         _ if rest.is_empty() && is_last => Parsed::Key(Some(Key::Alt(char::from(kind))), 2),
         _ if is_last || rest.len() > MAX_REPLY => Parsed::Key(None, rest.len() + 2),
         _ => Parsed::Incomplete,
@@ -412,6 +419,21 @@ mod tests {
         let endless = [&b"\x1b["[..], &[b'1'; 70], b"y"].concat();
         assert_eq!(keys(&[&endless]), []);
         assert_eq!(keys(&[b"\x1b]52;c;y"]), []);
+    }
+
+    #[test]
+    fn a_control_character_after_alt_and_the_start_of_a_reply_is_a_key() {
+        for start in [b"\x1b]", b"\x1bP", b"\x1b_", b"\x1b^", b"\x1bX"] {
+            let mut parser = KeyParser::default();
+            parser.push(start);
+            assert!(parser.may_start_reply());
+            parser.push(b"typed");
+            assert!(!parser.may_start_reply());
+            assert_eq!(parser.next_key(), None);
+            parser.push(b"\x03y");
+            assert_eq!(parser.next_key(), Some(Key::Ctrl('c')));
+            assert_eq!(parser.next_key(), Some(Key::Char('y')));
+        }
     }
 
     #[test]

@@ -20,6 +20,10 @@ const REDRAW_DELAY: Duration = Duration::from_millis(50);
 /// How long to wait for the rest of an escape sequence before its first byte counts as the Escape key.
 const ESCAPE_DELAY: Duration = Duration::from_millis(30);
 
+/// How long to wait for the rest of a reply of the terminal before its start counts as Alt with a letter. What is typed in
+/// this time is taken for the reply.
+const REPLY_START_DELAY: Duration = Duration::from_millis(100);
+
 /// How long to wait for the rest of a longer sequence. On a slow connection it arrives in parts, and what follows the first
 /// part must not be taken for keys.
 const SEQUENCE_DELAY: Duration = Duration::from_secs(1);
@@ -197,6 +201,8 @@ impl KeyReader {
     fn sequence_delay(&self) -> Duration {
         if self.parser.may_be_escape() {
             ESCAPE_DELAY
+        } else if self.parser.may_start_reply() {
+            REPLY_START_DELAY
         } else {
             SEQUENCE_DELAY
         }

@@ -1,6 +1,6 @@
 //! A pager on the alternate screen, for texts that are longer than the terminal. The scrollback stays as it was.
 
-use super::text::fit;
+use super::text::{fit, wrap_lines};
 use super::{Key, KeyReader, Output};
 use crate::screen::{columns, rows};
 use std::io;
@@ -9,7 +9,7 @@ const ENTER_ALTERNATE: &str = "\u{1b}[?1049h\u{1b}[?25l";
 const LEAVE_ALTERNATE: &str = "\u{1b}[?25h\u{1b}[?1049l";
 
 /// Shows rendered lines until the user leaves with `q`, Escape or Ctrl-C. `lines` returns the lines for a width, so that
-/// they fit again after a resize.
+/// they fit again after a resize. A longer line is wrapped.
 pub async fn page(
     keys: &mut KeyReader,
     title: &str,
@@ -26,7 +26,7 @@ async fn scroll(
     title: &str,
     lines: impl Fn(usize) -> Vec<String>,
 ) -> io::Result<()> {
-    let mut shown = lines(columns());
+    let mut shown = wrapped(&lines(columns()), columns());
     let mut top = 0;
     loop {
         let page_rows = rows().saturating_sub(1).max(1);
@@ -43,10 +43,16 @@ async fn scroll(
             Key::PageUp | Key::Char('b') => top = top.saturating_sub(page_rows),
             Key::Home | Key::Char('g') => top = 0,
             Key::End | Key::Char('G') => top = last_top,
-            Key::Resize => shown = lines(columns()),
+            Key::Resize => shown = wrapped(&lines(columns()), columns()),
             _ => {}
         }
     }
+}
+
+/// Returns rows that are not wider than the terminal, so that nothing of a line is cut.
+fn wrapped(lines: &[String], columns: usize) -> Vec<String> {
+    let text = wrap_lines(&lines.join("\n"), columns);
+    text.split('\n').map(str::to_owned).collect()
 }
 
 fn draw(title: &str, lines: &[String], top: usize, page_rows: usize) -> io::Result<()> {
@@ -55,7 +61,7 @@ fn draw(title: &str, lines: &[String], top: usize, page_rows: usize) -> io::Resu
     for row in 0..page_rows {
         text.push_str("\u{1b}[K");
         if let Some(line) = lines.get(top + row) {
-            text.push_str(&fit(line, columns));
+            text.push_str(line);
         }
         text.push_str("\r\n");
     }
@@ -70,4 +76,16 @@ fn draw(title: &str, lines: &[String], top: usize, page_rows: usize) -> io::Resu
         fit(&status, columns)
     ));
     Output::write_to_terminal(&text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_that_is_too_long_is_wrapped_and_keeps_its_mark() {
+        let lines = ["short".to_owned(), "│ folder: /a b/c".to_owned()];
+        assert_eq!(wrapped(&lines, 12), ["short", "│ folder: /a", "│   b/c"]);
+        assert_eq!(wrapped(&[String::new()], 12), [""]);
+    }
 }

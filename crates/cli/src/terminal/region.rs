@@ -5,13 +5,15 @@
 //! [`Region::print`], which moves the region down. A redraw writes only the rows that changed, inside a synchronized
 //! update, so the screen does not flicker.
 
+mod output;
+
 use super::raw_mode::SilentMode;
 use super::text::{fit, only_attributes, width};
 use crate::screen::window;
-use rustix::event::{PollFd, PollFlags, poll};
-use rustix::io::Errno;
+pub use output::Output;
+use std::borrow::Cow;
 use std::fmt::Write as _;
-use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -19,40 +21,28 @@ use std::time::{Duration, Instant};
 /// changes after 250 ms; rows that are drawn before have a wrong width.
 pub(super) const RESIZE_PAUSE: Duration = Duration::from_millis(300);
 
-/// Where the region is drawn.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Output {
-    Stdout,
-    Stderr,
-}
-
-impl Output {
-    /// Whether this output is a terminal.
-    pub fn is_terminal(self) -> bool {
-        match self {
-            Self::Stdout => io::stdout().is_terminal(),
-            Self::Stderr => io::stderr().is_terminal(),
-        }
-    }
-
-    /// Writes to the terminal, whichever output that is.
-    pub(super) fn write_to_terminal(text: &str) -> io::Result<()> {
-        let output = if Self::Stderr.is_terminal() {
-            Self::Stderr
-        } else {
-            Self::Stdout
-        };
-        write(output, text)
-    }
-}
-
 /// The content of the region.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LiveFrame {
-    /// Rows from top to bottom. Longer rows are cut at the width of the terminal.
+    /// Rows from top to bottom. Longer rows are cut at the width of the terminal, and those that do not fit its height are
+    /// dropped.
     pub rows: Vec<String>,
     /// The row and column of the cursor; hidden if `None`.
     pub cursor: Option<(usize, usize)>,
+}
+
+impl LiveFrame {
+    /// Drops the rows for which a window of this height has no room: first those above the cursor, then those below it. One
+    /// row stays free, because a program that prints there would scroll the window.
+    fn clipped(mut self, window_rows: usize) -> Self {
+        let height = window_rows.saturating_sub(1).max(1);
+        let surplus = self.rows.len().saturating_sub(height);
+        let above = self.cursor.map_or(surplus, |(row, _)| surplus.min(row));
+        self.rows.drain(..above);
+        self.rows.truncate(height);
+        self.cursor = self.cursor.map(|(row, column)| (row - above, column));
+        self
+    }
 }
 
 /// The live region of this process. Dropping this value closes it.
@@ -117,7 +107,7 @@ impl Region {
         if let Some(mut state) = state {
             let mut text = state.erase();
             text.push_str(SHOW_CURSOR);
-            let _ = write(state.output, &text);
+            let _ = state.output.write(&text);
         }
     }
 
@@ -135,7 +125,7 @@ impl Region {
             Some(state) => {
                 let frame = state.shown.clone();
                 let erased = state.erase();
-                write(state.output, &erased)?;
+                state.output.write(&erased)?;
                 state.draw(&frame)
             }
             None => Ok(()),
@@ -148,25 +138,29 @@ impl Region {
             Some(state) => {
                 let frame = state.shown.clone();
                 let erased = state.erase();
-                let text = only_attributes(text).replace('\n', newline());
+                let text = if output.is_terminal() {
+                    Cow::Owned(only_attributes(text).replace('\n', output.newline()))
+                } else {
+                    Cow::Borrowed(text)
+                };
                 let mut redrawn = String::new();
                 state.append_rows(&mut redrawn, &frame);
                 if state.output == output {
                     let update = [BEGIN_UPDATE, &erased, &text, &redrawn, END_UPDATE];
-                    return write(output, &update.concat());
+                    return output.write(&update.concat());
                 }
-                write(state.output, &erased)?;
-                write(output, &text)?;
-                write(state.output, &redrawn)
+                state.output.write(&erased)?;
+                output.write(&text)?;
+                state.output.write(&redrawn)
             }
-            None => write(output, text),
+            None => output.write(text),
         }
     }
 
     /// Sends a control sequence, such as the title of the window, without changing the region.
     pub fn send(sequence: &str) {
         if let Some(state) = &*lock() {
-            let _ = write(state.output, sequence);
+            let _ = state.output.write(sequence);
         }
     }
 
@@ -184,7 +178,7 @@ impl State {
             (self.columns, self.rows) = window();
             self.resized = Some(Instant::now());
             let erased = self.erase();
-            return write(self.output, &erased);
+            return self.output.write(&erased);
         }
         if self.resized.is_some_and(|at| at.elapsed() < RESIZE_PAUSE) {
             return Ok(());
@@ -197,7 +191,8 @@ impl State {
                 .map(|row| fit(&only_attributes(row), self.columns).into_owned())
                 .collect(),
             cursor: frame.cursor,
-        };
+        }
+        .clipped(crate::screen::rows());
         if frame == self.shown {
             return Ok(());
         }
@@ -209,7 +204,7 @@ impl State {
             self.rewrite_rows(&mut update, &frame);
         }
         update.push_str(END_UPDATE);
-        write(self.output, &update)
+        self.output.write(&update)
     }
 
     /// Clears the region and leaves the cursor in its first row and column.
@@ -235,7 +230,7 @@ impl State {
     fn append_rows(&mut self, update: &mut String, frame: &LiveFrame) {
         for (index, row) in frame.rows.iter().enumerate() {
             if index > 0 {
-                update.push_str(newline());
+                update.push_str(self.output.newline());
             }
             push_row(update, row);
         }
@@ -252,7 +247,7 @@ impl State {
         update.push('\r');
         for (index, row) in frame.rows.iter().enumerate() {
             if index > 0 {
-                update.push_str(newline());
+                update.push_str(self.output.newline());
             }
             self.cursor_column = 0;
             if self.shown.rows.get(index) != Some(row) {
@@ -290,9 +285,9 @@ impl State {
     }
 }
 
-/// Adds a row. From the first characters of East Asian scripts on, and for emoji, its width is not certain.
+/// Adds a row. Only the width of ASCII is certain.
 fn push_row(update: &mut String, row: &str) {
-    if row.chars().any(|character| character >= '\u{2e80}') {
+    if !row.is_ascii() {
         update.push_str(NO_WRAP);
         update.push_str(row);
         update.push_str(WRAP);
@@ -305,37 +300,30 @@ fn lock() -> MutexGuard<'static, Option<State>> {
     STATE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Returns what moves to the start of the next row. In raw mode a newline does not return to the first column.
-fn newline() -> &'static str {
-    if super::raw_mode::is_raw() {
-        "\r\n"
-    } else {
-        "\n"
-    }
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// Writes a text at once. The buffer of standard output would split it at its last line break, and a terminal that
-/// draws in between shows half of a frame.
-fn write(output: Output, text: &str) -> io::Result<()> {
-    match output {
-        Output::Stdout => {
-            let _lock = io::stdout().lock();
-            let mut rest = text.as_bytes();
-            while !rest.is_empty() {
-                match rustix::io::write(io::stdout(), rest) {
-                    Ok(0) => return Err(ErrorKind::WriteZero.into()),
-                    Ok(written) => rest = &rest[written..],
-                    Err(Errno::INTR) => {}
-                    Err(Errno::AGAIN) => {
-                        let out = io::stdout();
-                        let ready = &mut [PollFd::new(&out, PollFlags::OUT)];
-                        poll(ready, None)?;
-                    }
-                    Err(error) => return Err(error.into()),
-                }
-            }
-            Ok(())
+    #[test]
+    fn a_frame_that_is_too_high_keeps_the_row_of_the_cursor() {
+        let clipped = |rows: usize, cursor| {
+            let rows = (0..rows).map(|row| row.to_string()).collect();
+            let frame = LiveFrame { rows, cursor }.clipped(5);
+            (frame.rows.join(" "), frame.cursor)
+        };
+        assert_eq!(clipped(4, Some((1, 7))), ("0 1 2 3".into(), Some((1, 7))));
+        assert_eq!(clipped(6, Some((3, 7))), ("2 3 4 5".into(), Some((1, 7))));
+        assert_eq!(clipped(9, Some((2, 7))), ("2 3 4 5".into(), Some((0, 7))));
+        assert_eq!(clipped(9, None), ("5 6 7 8".into(), None));
+    }
+
+    #[test]
+    fn a_row_whose_width_is_not_certain_cannot_take_two() {
+        for (row, is_certain) in [("plain [1m row", true), ("سلام لا", false), ("─ café", false)]
+        {
+            let mut update = String::new();
+            push_row(&mut update, row);
+            assert_eq!(!update.contains(NO_WRAP), is_certain, "{row}");
         }
-        Output::Stderr => io::stderr().lock().write_all(text.as_bytes()),
     }
 }

@@ -117,11 +117,13 @@ pub fn wrap_lines(text: &str, columns: usize) -> String {
 }
 
 fn continuation_indent(line: &str) -> String {
-    let lead = line
-        .chars()
-        .take_while(|letter| matches!(letter, ' ' | '│' | '├' | '└' | '─'));
-    let lead = lead.map(|letter| match letter {
-        '│' | '├' => '│',
+    let glyphs = pieces(line).filter_map(|piece| match piece {
+        Piece::Escape(_) => None,
+        Piece::Glyph(glyph) => Some(glyph),
+    });
+    let lead = glyphs.take_while(|glyph| matches!(*glyph, " " | "│" | "├" | "└" | "─"));
+    let lead = lead.map(|glyph| match glyph {
+        "│" | "├" => '│',
         _ => ' ',
     });
     lead.chain("  ".chars()).collect()
@@ -190,6 +192,10 @@ mod tests {
         assert_eq!(
             wrap_lines("├─ one two\n│    three four\n└─ five six", 12),
             "├─ one two\n│    three\n│      four\n└─ five six"
+        );
+        assert_eq!(
+            wrap_lines("\u{1b}[33m│\u{1b}[0m one two", 8),
+            "\u{1b}[33m│\u{1b}[0m one\n│   two"
         );
         assert_eq!(
             wrap_prefixed("one two three", "> ", "  ", 8),

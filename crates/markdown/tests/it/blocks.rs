@@ -33,6 +33,28 @@ fn links_show_their_target() {
 }
 
 #[test]
+fn what_a_browser_hides_of_links_fences_and_tables_is_shown() {
+    assert_eq!(
+        coloured("[text](https://x.example \"delete\nall\")"),
+        "‹4›text‹›‹2› (https://x.example \"delete all\")‹›"
+    );
+    assert_eq!(rendered("![i](<> 'title')"), "i ( \"title\")");
+    assert_eq!(
+        coloured("```rust delete all\nlet\n```"),
+        "‹2›rust delete all‹›\n    ‹1;35›let‹›"
+    );
+    assert_eq!(rendered("```mermaid\nx\n```"), "mermaid\n    x");
+    assert_eq!(rendered("```a&#10;b\nx\n```"), "a b\n    x");
+    for known in ["rust", "Text", "", "c++"] {
+        assert_eq!(rendered(&format!("```{known}\nx\n```")), "    x");
+    }
+    assert_eq!(
+        rendered("|a|b|\n|-|-|\n|c|d|more|and *more*|\n"),
+        "a │ b\n──┼────────────────────\nc │ d | more|and *more*\n"
+    );
+}
+
+#[test]
 fn code_is_indented_dim_and_otherwise_untouched() {
     let text = "```rust\nfn main() {\n\n    *x* | `y`  \n}\n```";
     assert_eq!(

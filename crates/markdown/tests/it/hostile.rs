@@ -67,7 +67,7 @@ fn deep_markers_look_the_same_however_they_arrive() {
         for letter in text.chars() {
             streamed.extend(stream.push(letter.encode_utf8(&mut [0; 4])));
         }
-        streamed.extend(stream.finish());
+        streamed.extend(stream.finish(""));
         assert_eq!(streamed, rows(&text, 80), "{part}");
     }
 }

@@ -24,8 +24,8 @@ fn a_paragraph_grows_word_by_word_and_settles_when_the_next_block_starts() {
     assert_eq!(stream.push("T"), ["one two"]);
     assert_eq!(stream.live(), ["", "T"]);
     assert_eq!(stream.push("he end"), [""; 0]);
-    assert_eq!(stream.finish(), ["", "The end"]);
-    assert_eq!(Stream::new(Style::Coloured, WIDTH, 20).finish(), [""; 0]);
+    assert_eq!(stream.finish(""), ["", "The end"]);
+    assert_eq!(Stream::new(Style::Coloured, WIDTH, 20).finish(""), [""; 0]);
 }
 
 #[test]
@@ -35,7 +35,7 @@ fn an_item_settles_when_the_next_one_starts_and_numbers_go_on() {
     assert_eq!(plain(&stream.live()), ["2. b"]);
     assert_eq!(stream.push(" c\n\n"), ["2. b"]);
     assert_eq!(stream.push("1. d\n"), ["3. c"]);
-    assert_eq!(stream.finish(), ["", "4. d"]);
+    assert_eq!(stream.finish(""), ["", "4. d"]);
 }
 
 #[test]
@@ -55,7 +55,7 @@ fn code_keeps_its_colours_over_settled_lines() {
     for line in text.split_inclusive('\n') {
         shown.extend(stream.push(line));
     }
-    shown.extend(stream.finish());
+    shown.extend(stream.finish(""));
     assert_eq!(shown, rows(text, WIDTH));
     assert!(shown[2].contains("\u{1b}[2mb"), "{shown:?}");
     assert!(shown[3].contains("\u{1b}[1;35mfn"), "{shown:?}");
@@ -122,7 +122,7 @@ fn the_live_region_is_never_higher_than_its_rows() {
         assert!(stream.live().len() <= 5);
     }
     assert!(settled.len() > 200);
-    settled.extend(stream.finish());
+    settled.extend(stream.finish(""));
     assert_eq!(settled, rows(&text, 40));
 }
 
@@ -135,7 +135,7 @@ fn a_table_shows_its_rows_as_they_arrive_and_keeps_its_columns_when_it_is_cut() 
     let settled = plain(&stream.push(" |\n| d | e |\n| f | g |\n"));
     assert_eq!(settled, ["name │ text", "─────┼─────"]);
     let mut rest = plain(&stream.push("| h | a much longer text |\n"));
-    rest.extend(plain(&stream.finish()));
+    rest.extend(plain(&stream.finish("")));
     assert!(
         rest.iter()
             .all(|row| row.starts_with(|it| " adfh".contains(it))),
@@ -148,13 +148,26 @@ fn a_table_shows_its_rows_as_they_arrive_and_keeps_its_columns_when_it_is_cut() 
 }
 
 #[test]
+fn a_table_whose_rows_are_higher_than_the_live_region_stays_a_table() {
+    let line = |cell: &str| format!("|{cell}").repeat(60) + "|\n";
+    let text = line("a") + &line("-") + &line("x").repeat(30);
+    let mut stream = Stream::new(Style::Coloured, WIDTH, 5);
+    let mut shown: Vec<String> = text
+        .split_inclusive('\n')
+        .flat_map(|line| stream.push(line))
+        .collect();
+    shown.extend(stream.finish(""));
+    assert_eq!(shown, rows(&text, WIDTH));
+}
+
+#[test]
 fn a_resized_stream_wraps_what_is_not_settled_again() {
     let mut stream = Stream::new(Style::Coloured, 80, 20);
     stream.push("some words that fit on one row of the terminal");
     assert_eq!(stream.live().len(), 1);
     stream.resize(20);
     assert_eq!(stream.live().len(), 3);
-    assert_eq!(stream.finish().len(), 3);
+    assert_eq!(stream.finish("").len(), 3);
 }
 
 #[test]
@@ -162,11 +175,11 @@ fn unformatted_styles_settle_line_by_line() {
     let mut stream = Stream::new(Style::Plain, 20, 2);
     assert_eq!(stream.push("# *a*\n\nb \u{1b}"), ["# *a*", ""]);
     assert_eq!(stream.live(), ["b \u{1b}"]);
-    assert_eq!(stream.finish(), ["b \u{1b}"]);
+    assert_eq!(stream.finish(""), ["b \u{1b}"]);
     let mut stream = Stream::new(Style::Source, 20, 2);
     assert_eq!(stream.push("# *a* \u{1b}[2J\n"), ["# *a* ␛[2J"]);
     let settled = stream.push(&"word ".repeat(20));
     assert_eq!(settled, ["word word word word"; 3]);
     assert_eq!(stream.live(), ["word word word word"; 2]);
-    assert_eq!(stream.finish(), ["word word word word"; 2]);
+    assert_eq!(stream.finish(""), ["word word word word"; 2]);
 }

@@ -3,7 +3,6 @@
 #![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
 
 mod blocks;
-mod highlighting;
 mod hostile;
 mod live;
 mod stream;

@@ -34,7 +34,7 @@ fn streamed<'a>(
         assert!(live.len() <= live_rows);
         check(&live);
     }
-    rows.extend(stream.finish());
+    rows.extend(stream.finish(""));
     check(&rows);
     rows
 }
@@ -92,6 +92,21 @@ proptest! {
     ) {
         let whole = rows(&text, width);
         prop_assert_eq!(streamed(text.split_inclusive('\n'), width, live_rows), whole);
+    }
+
+    #[test]
+    fn a_document_whose_end_arrives_at_once_looks_like_the_whole(
+        text in document(),
+        cut in any::<Index>(),
+        live_rows in 1usize..12,
+        width in 20usize..100,
+    ) {
+        let lines: Vec<&str> = text.split_inclusive('\n').collect();
+        let (start, end) = lines.split_at(cut.index(lines.len() + 1));
+        let mut stream = Stream::new(Style::Coloured, width, live_rows);
+        let mut shown: Vec<String> = start.iter().flat_map(|line| stream.push(line)).collect();
+        shown.extend(stream.finish(&end.concat()));
+        prop_assert_eq!(shown, rows(&text, width));
     }
 
     #[test]

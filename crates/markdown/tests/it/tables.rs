@@ -81,6 +81,28 @@ fn a_table_with_too_many_columns_becomes_a_line_for_each_cell() {
 }
 
 #[test]
+fn a_record_has_no_lines_for_empty_cells_and_repeats_only_the_start_of_a_long_heading() {
+    let long = "word ".repeat(12);
+    let head = format!("|{long}{}", "|b".repeat(11));
+    let text = format!("{head}\n{}\n|x||y\n||\nz\n", "|-".repeat(12));
+    let shown = drawn(&text, 40);
+    let heading = [
+        "word word word word word word word word",
+        "word word word word",
+    ];
+    assert_eq!(shown[..2], heading);
+    assert_eq!(shown[2..13], ["b"; 11]);
+    let records = [
+        "",
+        "word word word word…: x",
+        "b: y",
+        "",
+        "word word word word…: z",
+    ];
+    assert_eq!(shown[13..], records);
+}
+
+#[test]
 fn a_table_in_a_list_is_indented() {
     let shown = drawn("- x\n\n  |a|b|\n  |-|-|\n  |1|2|\n", 40);
     assert_eq!(shown, ["• x", "", "  a │ b", "  ──┼──", "  1 │ 2"]);

@@ -286,7 +286,7 @@ fn in_a_window_of_seven_rows_nothing_is_allowed_before_it_was_viewed() {
 }
 
 #[test]
-fn a_chat_whose_errors_go_to_a_file_asks_on_the_screen_and_writes_no_sequences_there() {
+fn a_chat_whose_errors_go_to_a_file_asks_on_the_screen_and_writes_them_there_as_they_are() {
     let provider = writer("x");
     let lango = Lango::new();
     let flags = flags("openai", provider.server.url());
@@ -294,7 +294,8 @@ fn a_chat_whose_errors_go_to_a_file_asks_on_the_screen_and_writes_no_sequences_t
     let command = format!("{BINARY} {} 2>errors.log", flags.join(" "));
     let terminal = Tmux::start_shell(&lango, WIDE, &command);
     terminal.wait_for("mode: ask");
-    terminal.say("write");
+    let missing = "no/such/file/".repeat(12) + "x";
+    terminal.say(&format!("write @{missing}"));
     terminal.wait_for("press a key");
     terminal.press(&["v"]);
     terminal.wait_for("the whole call");
@@ -303,5 +304,6 @@ fn a_chat_whose_errors_go_to_a_file_asks_on_the_screen_and_writes_no_sequences_t
     terminal.press(&["y"]);
     terminal.wait_for("3 model calls");
     let errors = fs::read_to_string(lango.workspace().join("errors.log")).unwrap();
-    assert!(!errors.contains('\u{1b}'), "{errors:?}");
+    let expected = format!("not attached, because there is no such file: {missing}\n");
+    assert_eq!(errors, expected);
 }

@@ -1,9 +1,16 @@
 //! Colours of code and diffs.
 
-use super::without_styles;
+use super::*;
 use lango_core::text::sanitize;
-use lango_markdown::{Style, diff, highlight};
 use proptest::prelude::*;
+
+/// Returns a line without its escape sequences.
+fn without_styles(line: &str) -> String {
+    let mut parts = line.split("\u{1b}[");
+    let first = parts.next().unwrap_or_default().to_owned();
+    let rest = parts.map(|part| part.split_once('m').unwrap().1);
+    first + &rest.collect::<String>()
+}
 
 /// Returns coloured code, with `‹35:fn›` for each coloured part.
 fn marked(code: &str, language: &str) -> String {

@@ -285,9 +285,10 @@ impl State {
     }
 }
 
-/// Adds a row. Only the width of ASCII is certain.
+/// Adds a row. The width of some scripts (from Hebrew to Khmer, and from those of East Asia on) and of emoji is not certain.
 fn push_row(update: &mut String, row: &str) {
-    if !row.is_ascii() {
+    let is_uncertain = |character| matches!(character, '\u{590}'..='\u{1fff}' | '\u{2e80}'..);
+    if row.contains(is_uncertain) {
         update.push_str(NO_WRAP);
         update.push_str(row);
         update.push_str(WRAP);
@@ -319,8 +320,12 @@ mod tests {
 
     #[test]
     fn a_row_whose_width_is_not_certain_cannot_take_two() {
-        for (row, is_certain) in [("plain [1m row", true), ("سلام لا", false), ("─ café", false)]
-        {
+        for (row, is_certain) in [
+            ("plain [1m row", true),
+            ("سلام لا", false),
+            ("⠋ · café", true),
+            ("🦀", false),
+        ] {
             let mut update = String::new();
             push_row(&mut update, row);
             assert_eq!(!update.contains(NO_WRAP), is_certain, "{row}");

@@ -1,9 +1,10 @@
 //! Records the changes of a call before they are made.
 
+use super::files::{append_line, save, sync_folder};
 use super::original::{Fingerprint, Original};
 use super::record::{After, Before, CallLine, Change, RecordLine, TurnLine, TurnRecord, Unsaved};
 use super::steps::step_to_continue;
-use super::storage::{UndoError, UndoStore, append_line, save, sync_folder};
+use super::storage::{UndoError, UndoStore};
 use crate::Workspace;
 use lango_core::Caller;
 use std::path::{Path, PathBuf};
@@ -96,7 +97,7 @@ impl<'a> Recorder<'a> {
             trust: self.caller.trust,
             changes: changes(turn, &record)?,
         });
-        Ok(append_line(record.dir(), &line)?)
+        Ok(append_line(&record.open()?, &line)?)
     }
 }
 
@@ -146,8 +147,9 @@ impl LockedTurn<'_> {
         let number = record.counts().1 + 1;
         let change = self.limited(record, &write.path, before(Some(number)), after);
         if !matches!(change.before, Before::Unsaved { .. }) {
-            save(record.dir(), &number.to_string(), bytes)?;
-            sync_folder(record.dir())?;
+            let dir = record.open()?;
+            save(&dir, &number.to_string(), bytes)?;
+            sync_folder(&dir)?;
             self.store.note_saved(&self.turn, size)?;
         }
         Ok(change)

@@ -122,7 +122,7 @@ impl UndoStore {
     }
 
     /// Locks a turn, so that its calls record and make their changes one after the other.
-    pub(super) fn lock(&self, turn: &TurnId) -> MutexGuard<'_, ()> {
+    pub(crate) fn lock(&self, turn: &TurnId) -> MutexGuard<'_, ()> {
         let mut hasher = DefaultHasher::new();
         turn.hash(&mut hasher);
         let at = usize::try_from(hasher.finish() % LOCKS as u64).unwrap_or_default();

@@ -15,14 +15,17 @@ use super::quote;
 use super::setting::{Expected, ValueContext};
 use super::settings::Settings;
 use document::EditFailure;
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// The mode of a new file, further limited by the process's umask.
 const NEW_FILE_MODE: u32 = 0o644;
+
+/// The mode of a new folder, in which lango's private files may lie too.
+const NEW_FOLDER_MODE: u32 = 0o700;
 
 /// How long to wait for another process that edits a file in the same folder.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
@@ -258,7 +261,9 @@ fn edit_text(
 fn lock(path: &Path) -> Result<File, EditError> {
     let failed = |cause| io_error(path, cause);
     let folder = path.parent().unwrap_or(Path::new("/"));
-    std::fs::create_dir_all(folder).map_err(failed)?;
+    let mut builder = DirBuilder::new();
+    builder.recursive(true).mode(NEW_FOLDER_MODE);
+    builder.create(folder).map_err(failed)?;
     let folder = File::open(folder).map_err(failed)?;
     let started = Instant::now();
     loop {

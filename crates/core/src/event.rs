@@ -189,7 +189,8 @@ pub enum EventBody {
     /// belongs to it; the undone turn may be an earlier one.
     #[serde(rename = "turn.undone")]
     TurnUndone {
-        /// The turn whose changes were undone. A turn is undone at most once.
+        /// The turn whose changes were undone. If an event skipped something, a later one may undo the rest of the turn;
+        /// the history of the conversation shows the first.
         undone: TurnId,
         /// The files and folders that are now as they were before that turn, relative to the workspace.
         #[serde(default)]

@@ -45,6 +45,13 @@ pub trait SessionStore: Send + Sync {
         turn: &TurnId,
     ) -> BoxFuture<'_, Result<Vec<Event>, StoreError>>;
 
+    /// Returns the `seq` of the event that undid a turn; of the first one if there are several.
+    fn undone_seq(
+        &self,
+        session: &SessionId,
+        turn: &TurnId,
+    ) -> BoxFuture<'_, Result<Option<u64>, StoreError>>;
+
     /// Reads the exchanges that an earlier turn saw as its history, oldest first. Fails if the turn does not exist.
     fn history_of(
         &self,

@@ -55,6 +55,8 @@ pub(crate) struct RecheckContext<'a> {
     pub rules: &'a ApprovalRules,
     /// The current mode.
     pub mode: PermissionMode,
+    /// Whether the call was approved. If not, a rule or the mode allowed it.
+    pub is_approved: bool,
 }
 
 /// The decision about a tool call.
@@ -101,6 +103,8 @@ pub(crate) enum Denial {
     ToolGone(ToolName),
     Rule(Text),
     Mode(PermissionMode),
+    /// The mode no longer accepts the call without an approval.
+    NotApproved(PermissionMode),
 }
 
 /// The maximum number of pending approvals in a turn; further calls are denied.
@@ -169,7 +173,7 @@ pub(crate) fn decide(
 }
 
 /// Checks a call again that was stored or approved earlier, because its tool, the rules or the mode may have changed
-/// since. Returns the tool's current spec. The rules cannot ask again: the call was approved, or needed no approval.
+/// since. Returns the tool's current spec.
 pub(crate) fn check_again(
     context: &RecheckContext<'_>,
     agent: &AgentName,
@@ -186,6 +190,14 @@ pub(crate) fn check_again(
     let rules = context.rules;
     match rules.apply(agent, &owned.spec, arguments, inspection) {
         RuleDecision::Deny { reason } => Err(Denial::Rule(reason)),
+        RuleDecision::NoRule { .. } if !context.is_approved => {
+            let accepts_edits = context.mode == PermissionMode::AcceptEdits;
+            if accepts_edits && edits::is_ordinary(inspection) {
+                Ok(Arc::clone(&owned.spec))
+            } else {
+                Err(Denial::NotApproved(context.mode))
+            }
+        }
         RuleDecision::Run | RuleDecision::Ask { .. } | RuleDecision::NoRule { .. } => {
             Ok(Arc::clone(&owned.spec))
         }
@@ -269,6 +281,7 @@ impl Denial {
         match self {
             Self::ToolGone(_) => format!("not run: {self}"),
             Self::Rule(_) => format!("not run: {self}; do not try it in another way"),
+            Self::NotApproved(_) => format!("not run: {self}; call again to ask the user"),
             Self::Mode(PermissionMode::Plan) => format!(
                 "not run: {self}, so nothing was changed; answer with a plan of the changes instead"
             ),
@@ -285,6 +298,10 @@ impl std::fmt::Display for Denial {
             Self::ToolGone(tool) => write!(f, "the tool `{tool}` no longer exists"),
             Self::Rule(reason) => write!(f, "{reason} forbids it"),
             Self::Mode(mode) => write!(f, "the permission mode is `{mode}`"),
+            Self::NotApproved(mode) => write!(
+                f,
+                "the permission mode is `{mode}` now, and the user has not approved it"
+            ),
         }
     }
 }

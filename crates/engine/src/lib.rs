@@ -40,7 +40,7 @@ pub use runner::{
     AnswerInbox, CancelToken, Conversation, FirstCommit, InterruptedTurnPolicy, ModelCall,
     RecomputeError, Runner, RunnerError, RunnerParts, TurnCommit, TurnEnd, TurnReport, TurnStatus,
     TurnUpdate, UndoError, UndoableTurn, UndoneFiles, UpdateBacklog, UpdateReceiver, UpdateSender,
-    is_undone, turn_updates,
+    paths_left, turn_updates,
 };
 pub use topology::{AgentSpec, OrchestratorTools, PrefixSpec, Topology, TopologyError};
 pub use tree::{

@@ -209,6 +209,18 @@ impl SessionStore for LogStore {
         })
     }
 
+    fn undone_seq(
+        &self,
+        session: &SessionId,
+        turn: &TurnId,
+    ) -> BoxFuture<'_, Result<Option<u64>, StoreError>> {
+        let (session, turn) = (session.clone(), turn.clone());
+        Box::pin(async move {
+            self.sync(&session).await?;
+            self.index.undone_seq(&session, &turn).await
+        })
+    }
+
     fn history_of(
         &self,
         session: &SessionId,

@@ -140,6 +140,27 @@ mod tests {
             ".zuul.yaml",
             "vendor/.vscode/tasks.json",
             "third_party/.husky/pre-commit",
+            "addon/binding.gyp",
+            "common.gypi",
+            "Package@swift-5.9.swift",
+            "Lib.podspec",
+            "tox.toml",
+            "src/Makevars",
+            "src/Makevars.win",
+            "rebar.config.script",
+            "Setup.lhs",
+            "package.json5",
+            "turbo.jsonc",
+            "BUILD.gn",
+            "tools/bazel",
+            "extconf.rb",
+            "Makefile.toml",
+            "user.clj",
+            "deps/build.jl",
+            "schema.prisma",
+            "azure.yaml",
+            "debian/postinst",
+            "patches/left-pad.patch",
         ] {
             assert!(executed_by(Path::new(path)).is_some(), "{path}");
         }
@@ -147,7 +168,13 @@ mod tests {
             assert_eq!(executed_by(Path::new(path)), Some(HIDDEN), "{path}");
             assert_eq!(executed_in(Path::new(path)), Some(HIDDEN), "{path}");
         }
-        for path in ["src/rules", "project/notes.md", "src/Main.scala"] {
+        for path in [
+            "src/rules",
+            "project/notes.md",
+            "src/Main.scala",
+            "tools/notes.md",
+            "src/app.swift",
+        ] {
             assert_eq!(executed_by(Path::new(path)), None, "{path}");
         }
     }

@@ -13,6 +13,9 @@ use lango_core::{
 };
 use std::borrow::Cow;
 
+/// The number of messages to read again after a page of a search had messages that do not contain the text.
+const NEXT_SEARCH_PAGE: usize = 500;
+
 impl SessionCatalog for Store {
     fn list(&self, user: &UserId, query: SessionQuery) -> StoreFuture<'_, Vec<SessionSummary>> {
         let search = query.search.as_deref().unwrap_or_default();
@@ -46,17 +49,27 @@ impl SessionCatalog for Store {
     }
 
     fn search_messages(&self, user: &UserId, query: MessageQuery) -> StoreFuture<'_, MessageHits> {
-        let text = self.stored_text(&query.text);
-        let text: &str = &text;
-        let values = values![user, query.sessions, text, query.limit];
-        let messages = self.backend.query(MESSAGES, values, message_hit);
         let values = values![user, query.sessions];
         let next = self.backend.query_opt(SESSION_AT, values, |_| Ok(()));
+        let (user, stored) = (user.clone(), self.stored_text(&query.text).into_owned());
         let text = query.text.to_lowercase();
         Box::pin(async move {
-            let mut messages = messages.await?;
-            // PostgreSQL also finds the letters of escapes, such as the `n` of a line break.
-            messages.retain(|hit| hit.text.to_lowercase().contains(&text));
+            let mut messages = Vec::new();
+            let (mut offset, mut limit) = (0, query.limit);
+            loop {
+                let values = values![user, query.sessions, stored, limit, offset];
+                let page = self.backend.query(MESSAGES, values, message_hit).await?;
+                let is_last = page.len() < limit;
+                offset += page.len();
+                // PostgreSQL also finds the letters of escapes, such as the `n` of a line break.
+                let is_hit = |hit: &MessageHit| hit.text.to_lowercase().contains(&text);
+                messages.extend(page.into_iter().filter(is_hit));
+                if is_last || messages.len() >= query.limit {
+                    break;
+                }
+                limit = NEXT_SEARCH_PAGE.max(query.limit);
+            }
+            messages.truncate(query.limit);
             Ok(MessageHits {
                 messages,
                 skipped_sessions: next.await?.is_some(),
@@ -278,7 +291,7 @@ const MESSAGES: Sql = sql!(
                JOIN events ON events.session = turns.session
                           AND events.seq IN (turns.question_seq, turns.answer_seq))
       WHERE instr(lower(text), lower(?3)) > 0
-      ORDER BY updated DESC, id, seq DESC LIMIT ?4"#,
+      ORDER BY updated DESC, id, seq DESC LIMIT ?4 OFFSET ?5"#,
     postgres: r#"SELECT id, title, seq, author, time, '"' || text || '"'
        FROM (SELECT recent.id, recent.title, recent.updated, said.seq, said.author, said.time,
                     substring(said.body from '"(?:text|output)":"((?:[^"\\]|\\.)*)"') AS text
@@ -290,7 +303,7 @@ const MESSAGES: Sql = sql!(
                                 AND events.seq IN (turns.question_seq, turns.answer_seq)
                               LIMIT 2) AS said ON true) AS messages
       WHERE strpos(lower(text), lower($3)) > 0
-      ORDER BY updated DESC, id, seq DESC LIMIT $4"#
+      ORDER BY updated DESC, id, seq DESC LIMIT $4 OFFSET $5"#
 );
 
 /// Selects the usage of a user's model calls since `$2`. It reads the events of all sessions used since then.

@@ -89,6 +89,14 @@ impl SessionStore for Store {
         self.backend.query(TURN_EVENTS, values, read)
     }
 
+    fn undone_seq(&self, session: &SessionId, turn: &TurnId) -> StoreFuture<'_, Option<u64>> {
+        let values = values![session, turn];
+        let found = self
+            .backend
+            .query_opt(UNDONE_SEQ, values, |row| row.get::<Option<u64>>(0));
+        Box::pin(async move { Ok(found.await?.flatten()) })
+    }
+
     fn history_of(&self, session: &SessionId, turn: &TurnId) -> StoreFuture<'_, Vec<Exchange>> {
         let args = (session.clone(), turn.clone(), self.root_agent.clone());
         self.backend.read(args, |tx, (session, turn, root_agent)| {

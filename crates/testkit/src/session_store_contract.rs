@@ -141,6 +141,7 @@ macro_rules! session_store_contract {
             sessions_are_found_by_the_folder_of_their_last_turn
             messages_are_found_by_their_text
             a_search_is_limited_to_recent_sessions_and_to_one_user
+            a_limited_search_finds_messages_behind_those_with_escapes
             usage_is_summed_by_day_agent_and_model
             the_history_of_a_past_turn_is_what_that_turn_saw
             later_turns_see_what_was_undone

@@ -7,6 +7,33 @@ use lango_core::{
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// A call whose blocking code is running.
+pub(crate) struct Call {
+    pub(crate) caller: Caller,
+    pub(crate) cancellation: Cancellation,
+}
+
+/// Whether a call was cancelled: the user stopped the turn, or the call timed out. Blocking code cannot be stopped from
+/// outside, so it asks before it changes something.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Cancellation(Arc<AtomicBool>);
+
+impl Cancellation {
+    pub(crate) fn is_cancelled(&self) -> bool {
+        self.0.load(Ordering::Acquire)
+    }
+}
+
+/// Cancels a call when its future is dropped.
+struct CancelOnDrop(Cancellation);
+
+impl Drop for CancelOnDrop {
+    fn drop(&mut self) {
+        self.0.0.store(true, Ordering::Release);
+    }
+}
 
 /// Builds a tool from a declaration and blocking code.
 pub(crate) trait Blocking {
@@ -21,7 +48,7 @@ pub(crate) trait Blocking {
     where
         A: JsonSchema + DeserializeOwned + Send + 'static,
         O: Into<ToolOutput> + Send + 'static,
-        F: Fn(Caller, A) -> Result<O, ToolError> + Send + Sync + 'static;
+        F: Fn(Call, A) -> Result<O, ToolError> + Send + Sync + 'static;
 }
 
 /// Functions that examine a call before it runs. They change nothing.
@@ -41,7 +68,7 @@ impl Blocking for ToolDeclaration {
         O: Into<ToolOutput> + Send + 'static,
         F: Fn(A) -> Result<O, ToolError> + Send + Sync + 'static,
     {
-        let code = run_blocking(self.name, code);
+        let code = run_blocking(self.name, move |arguments, _| code(arguments));
         self.with_code(move |_caller, arguments| code(arguments))
     }
 
@@ -49,24 +76,28 @@ impl Blocking for ToolDeclaration {
     where
         A: JsonSchema + DeserializeOwned + Send + 'static,
         O: Into<ToolOutput> + Send + 'static,
-        F: Fn(Caller, A) -> Result<O, ToolError> + Send + Sync + 'static,
+        F: Fn(Call, A) -> Result<O, ToolError> + Send + Sync + 'static,
     {
         let preview = parts.preview.map(|show| -> PreviewFn<A> {
-            let show = run_blocking(self.name, move |(arguments, length)| {
+            let show = run_blocking(self.name, move |(arguments, length), _| {
                 show(arguments, length)
             });
             Box::new(move |arguments, length| show((arguments, length)))
         });
         let inspect = parts.inspect.map(|inspect| -> InspectFn<A> {
-            let inspect = run_blocking(self.name, move |arguments| Ok(inspect(arguments)));
+            let inspect = run_blocking(self.name, move |arguments, _| Ok(inspect(arguments)));
             Box::new(move |_caller, arguments| {
                 let inspection = inspect(arguments);
                 // If the inspection fails, the call is refused when it runs.
                 Box::pin(async move { inspection.await.unwrap_or_default() })
             })
         });
-        let code = run_blocking(self.name, move |(caller, arguments)| {
-            code(caller, arguments)
+        let code = run_blocking(self.name, move |(caller, arguments), cancellation| {
+            let call = Call {
+                caller,
+                cancellation,
+            };
+            code(call, arguments)
         });
         self.with_parts(
             move |caller, arguments| code((caller, arguments)),
@@ -84,13 +115,16 @@ fn run_blocking<I, O, F>(
 where
     I: Send + 'static,
     O: Send + 'static,
-    F: Fn(I) -> Result<O, ToolError> + Send + Sync + 'static,
+    F: Fn(I, Cancellation) -> Result<O, ToolError> + Send + Sync + 'static,
 {
     let code = Arc::new(code);
     move |input| {
         let code = Arc::clone(&code);
-        let work = tokio::task::spawn_blocking(move || code(input));
+        let cancellation = Cancellation::default();
+        let guard = CancelOnDrop(cancellation.clone());
+        let work = tokio::task::spawn_blocking(move || code(input, cancellation));
         Box::pin(async move {
+            let _guard = guard;
             work.await.unwrap_or_else(|failure| {
                 let message = format!("`{name}` crashed: {failure}; continue without this call");
                 Err(ToolError::new(message))

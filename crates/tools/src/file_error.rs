@@ -71,6 +71,8 @@ pub(crate) enum FileError {
          the user"
     )]
     ChangedSinceQuestion { path: String },
+    #[error("nothing was changed, because the call was cancelled")]
+    Cancelled,
     #[error("`{path}` is in a read-only folder; write inside the workspace")]
     ReadOnly { path: String },
     #[error("`{path}` cannot be used; choose another path")]

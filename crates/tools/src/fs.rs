@@ -18,7 +18,7 @@ mod text;
 mod write;
 
 use crate::change::Change;
-use crate::declaration::{Blocking, BlockingParts};
+use crate::declaration::{Blocking, BlockingParts, Call};
 use crate::diff::PREVIEW_LINES;
 use crate::file_error::FileError;
 use crate::replace::ExecutableBits;
@@ -26,7 +26,7 @@ use crate::target_path::TargetPath;
 use crate::undo::{FileWrite, Original, Recorder, UndoStore};
 use crate::{Trash, Workspace};
 use lango_core::{
-    Caller, Effect, Inspection, PreviewLength, Risk, RuleSubject, Tool, ToolDeclaration, ToolOutput,
+    Effect, Inspection, PreviewLength, Risk, RuleSubject, Tool, ToolDeclaration, ToolOutput,
 };
 use schemars::JsonSchema;
 use serde::{Serialize, de::DeserializeOwned};
@@ -65,9 +65,11 @@ struct FileContext {
 }
 
 impl FileContext {
-    /// Starts to record the changes of a call.
-    fn recorder<'a>(&'a self, caller: &'a Caller) -> Recorder<'a> {
-        Recorder::new(self.undo.as_ref(), &self.workspace, caller)
+    /// Starts to record the changes of a call. Fails if the call was cancelled while another one changed files.
+    fn recorder<'a>(&'a self, call: &'a Call) -> Result<Recorder<'a>, FileError> {
+        let recorder = Recorder::new(self.undo.as_ref(), &self.workspace, call);
+        recorder.expect_running()?;
+        Ok(recorder)
     }
 }
 
@@ -110,9 +112,9 @@ where
         })),
     };
     declaration.with_blocking_parts(
-        move |caller, arguments| {
+        move |call, arguments| {
             let target = resolve(&workspace, &arguments)?;
-            target.expect_same_path(&caller.inspection)?;
+            target.expect_same_path(&call.caller.inspection)?;
             Ok(run(&target, arguments)?)
         },
         parts,
@@ -123,7 +125,7 @@ where
 struct ChangeFunctions<A> {
     /// Runs the call and records its changes before it makes them. Fails if its [`Change`] needs an approval and is not
     /// the one that was inspected.
-    run: fn(&FileContext, A, &Caller) -> Result<String, FileError>,
+    run: fn(&FileContext, A, &Call) -> Result<String, FileError>,
     preview: fn(&FileContext, A, PreviewLength) -> Result<String, FileError>,
     inspect: fn(&FileContext, A) -> Result<Change, FileError>,
 }
@@ -166,7 +168,7 @@ where
         })),
     };
     declaration.with_blocking_parts(
-        move |caller, arguments| Ok((change.run)(&context, arguments, &caller)?),
+        move |call, arguments| Ok((change.run)(&context, arguments, &call)?),
         parts,
     )
 }
@@ -187,6 +189,7 @@ fn replace(
     };
     let recorded = recorder.write(write);
     recorded.map_err(|error| FileError::not_recorded(target.display_path(), &error))?;
+    recorder.expect_running()?;
     target.replace(content, bits)
 }
 
@@ -205,4 +208,55 @@ fn call_text(name: &str, arguments: &impl Serialize) -> String {
         "{name} {}",
         serde_json::to_string(arguments).unwrap_or_default()
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lango_sandbox::Policy;
+    use lango_testkit::tool::caller;
+    use serde_json::json;
+    use std::task::{Context, Waker};
+
+    #[test]
+    fn a_call_that_is_cancelled_while_it_waits_for_another_one_changes_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().canonicalize().unwrap();
+        let inside = path.join("workspace");
+        std::fs::create_dir(&inside).unwrap();
+        std::fs::write(inside.join("old.txt"), "old").unwrap();
+        let workspace = Workspace::open(Policy::of(inside.clone())).unwrap();
+        let undo = UndoStore::at(path.join("undo"));
+        let tools = file_tools(&workspace, &Trash::at(path.join("trash")), Some(&undo));
+        // One thread runs the calls in order, so they have ended when the last task has.
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .max_blocking_threads(1)
+            .build()
+            .unwrap();
+        let caller = caller();
+        let other_call = undo.lock(&caller.turn);
+        for (name, arguments) in [
+            ("fs_write", json!({"path": "new.txt", "content": "new"})),
+            (
+                "fs_edit",
+                json!({"path": "old.txt", "old": "old", "new": "new"}),
+            ),
+            ("fs_mkdir", json!({"path": "new"})),
+            ("fs_delete", json!({"path": "old.txt"})),
+        ] {
+            let tool = tools.iter().find(|tool| tool.spec().name == name).unwrap();
+            let _inside = runtime.enter();
+            let mut call = tool.run(&caller, Arc::new(arguments));
+            let polled = call.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+            assert!(polled.is_pending());
+        }
+        drop(other_call);
+        let ended = runtime.spawn_blocking(|| ());
+        runtime.block_on(ended).unwrap();
+        let names = std::fs::read_dir(&inside).unwrap();
+        assert_eq!(names.count(), 1);
+        let content = std::fs::read_to_string(inside.join("old.txt"));
+        assert_eq!(content.unwrap(), "old");
+        assert!(undo.turns().unwrap().is_empty());
+    }
 }

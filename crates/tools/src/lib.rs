@@ -54,7 +54,7 @@ pub use fs::file_tools;
 pub use skill::{BrokenSkill, SkillCard, SkillFolder, SkillOwner, Skills, skill_library_tools};
 pub use trash::{Trash, TrashError, TrashItem};
 pub use undo::{
-    FileChange, FileDifference, TurnRecord, UNDOABLE_TOOLS, UndoAction, UndoError, UndoLimits,
-    UndoMode, UndoOutcome, UndoResult, UndoStep, UndoStore, differences,
+    FileChange, FileDifference, RecordedTurn, TurnRecord, UNDOABLE_TOOLS, UndoAction, UndoError,
+    UndoLimits, UndoMode, UndoOutcome, UndoResult, UndoStep, UndoStore, differences,
 };
 pub use workspace::{Workspace, WorkspaceEntry, WorkspaceError};

@@ -3,7 +3,7 @@
 //! A concurrent reader sees either the old content or the new. The old file itself is not changed, so other hard links
 //! to it keep the old content.
 
-use cap_std::fs::{Dir, File, OpenOptions, Permissions, PermissionsExt};
+use cap_std::fs::{Dir, File, OpenOptions, OpenOptionsExt, Permissions, PermissionsExt};
 use rustix::fs::{RenameFlags, renameat_with};
 use rustix::io::Errno;
 use std::ffi::OsStr;
@@ -12,6 +12,12 @@ use std::io::{self, Write};
 
 /// Number of other random names to try if a name is taken.
 const MAX_RETRIES: usize = 8;
+
+/// The mode of a file whose content others may not be allowed to read.
+const PRIVATE_MODE: u32 = 0o600;
+
+/// The mode of a new file. The kernel removes the bits of the umask.
+const USUAL_MODE: u32 = 0o666;
 
 /// Whether the executable bits of an existing file carry over to its replacement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,13 +52,14 @@ pub(crate) fn replace(
     renamed
 }
 
-/// Writes a new file with a temporary name, and returns its name. Without a mode it gets the usual one.
+/// Writes a new file with a temporary name, and returns its name. Without a mode it gets the usual one. With a mode it
+/// is private until its content is complete.
 pub(crate) fn write_temporary(
     folder: &Dir,
     content: &[u8],
     mode: Option<u32>,
 ) -> io::Result<(String, File)> {
-    let (temporary, mut file) = create_temporary(folder)?;
+    let (temporary, mut file) = create_temporary(folder, mode)?;
     let written = (|| {
         file.write_all(content)?;
         if let Some(mode) = mode {
@@ -98,8 +105,14 @@ pub(crate) fn random_number() -> u64 {
     RandomState::new().hash_one(std::process::id())
 }
 
-fn create_temporary(folder: &Dir) -> io::Result<(String, File)> {
-    let options = OpenOptions::new().write(true).create_new(true).clone();
+/// Creates an empty file that will get this mode, if any.
+fn create_temporary(folder: &Dir, mode: Option<u32>) -> io::Result<(String, File)> {
+    let created = match mode {
+        Some(_) => PRIVATE_MODE,
+        None => USUAL_MODE,
+    };
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true).mode(created);
     let mut attempts = 0;
     loop {
         let name = temporary_name();
@@ -112,5 +125,25 @@ fn create_temporary(folder: &Dir) -> io::Result<(String, File)> {
             }
             Err(error) => return Err(error),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cap_std::ambient_authority;
+
+    #[test]
+    fn the_content_of_a_replaced_file_is_private_until_its_mode_is_set() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = Dir::open_ambient_dir(folder.path(), ambient_authority()).unwrap();
+        let mode = |name: &str| folder.metadata(name).unwrap().permissions().mode() & 0o777;
+        let (empty, _) = create_temporary(&folder, Some(0o644)).unwrap();
+        assert_eq!(mode(&empty), 0o600);
+        let (written, _) = write_temporary(&folder, b"content", Some(0o644)).unwrap();
+        assert_eq!(mode(&written), 0o644);
+        folder.write("usual", "").unwrap();
+        let (new, _) = write_temporary(&folder, b"content", None).unwrap();
+        assert_eq!(mode(&new), mode("usual"));
     }
 }

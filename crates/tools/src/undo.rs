@@ -12,6 +12,7 @@
 
 mod check;
 mod differences;
+mod files;
 mod original;
 mod record;
 mod recorder;
@@ -22,7 +23,7 @@ mod storage;
 pub use check::{UndoAction, UndoStep};
 pub use differences::{FileChange, FileDifference, differences};
 pub(crate) use original::Original;
-pub use record::TurnRecord;
+pub use record::{RecordedTurn, TurnRecord};
 pub(crate) use recorder::{FileWrite, Recorder};
 pub use restore::{UndoMode, UndoOutcome, UndoResult};
 pub use storage::{UndoError, UndoLimits, UndoStore};

@@ -85,6 +85,12 @@ fn show_report(report: &UndoReport) -> Result<(), Failure> {
     for call in &report.not_undone {
         screen::say(&format!("not undone: {call}"));
     }
+    if !report.is_complete {
+        let turn = &report.turn;
+        screen::say(&format!(
+            "`lango undo {turn}` can restore the rest later; `lango undo {turn} --diff` shows it"
+        ));
+    }
     Ok(())
 }
 
@@ -102,7 +108,11 @@ async fn list(app: &App, sessions: &Sessions, as_json: bool) -> Result<(), Failu
             [one] => one_line(one, 40),
             paths => count(paths.len() as u64, "path"),
         };
-        let undone = if turn.is_undone { "  (undone)" } else { "" };
+        let undone = match (turn.is_undone, turn.left.len() as u64) {
+            (false, _) => String::new(),
+            (true, 0) => "  (undone)".to_owned(),
+            (true, left) => format!("  (undone, except for {})", count(left, "path")),
+        };
         let age = age(turn.updated, now);
         let message = one_line(&turn.message, 40);
         screen::print(&format!(
@@ -119,7 +129,9 @@ fn show_differences(files: &[FileDifference], as_json: bool) -> Result<(), Failu
         return Ok(screen::print(&screen::json(&files, Layout::Indented)?)?);
     }
     if files.is_empty() {
-        return Ok(screen::print("all files are as before the turn")?);
+        return Ok(screen::print(
+            "no file that can still be undone differs from its original",
+        )?);
     }
     for file in files {
         let path = one_line(&file.path, 200);

@@ -284,6 +284,57 @@ fn an_existing_vault_gets_the_key_and_the_configuration_names_it() {
 }
 
 #[test]
+fn a_secret_that_the_provider_does_not_use_is_not_replaced() {
+    let provider = Provider::new(vec![say("ok"), say("ok"), say("hi")]);
+    let lango = Lango::new();
+    crate::secrets::set(&lango, "ACME_API_KEY", "other-value").ok();
+    let url = provider.server.url();
+    let own = ["setup", "--key-stdin", "--provider", "acme", "--base-url"];
+    let arguments = [&own[..], &[url, "--model", "any"]].concat();
+    let run = || {
+        let mut command = lango.command(&arguments);
+        command
+            .env("LANGO_VAULT_PASSPHRASE", PASSPHRASE)
+            .stdin(Stdio::piped());
+        finish(&mut command, KEY.as_bytes())
+    };
+    let setting = ["providers.acme.apiKeyEnv", "secret:ACME_API_KEY"];
+    let command = format!("lango config set {}", setting.join(" "));
+    let ran = run().exits(2);
+    assert!(
+        ran.stderr.contains("another secret `ACME_API_KEY`"),
+        "{ran:#?}"
+    );
+    assert!(ran.stderr.contains(&command), "{ran:#?}");
+    assert!(!lango.home().join("lango.toml").exists());
+    lango.run(&[&["config", "set"], &setting[..]].concat()).ok();
+    run().ok();
+    let mut command = lango.command(&["run", "hello"]);
+    finish(command.env("LANGO_VAULT_PASSPHRASE", PASSPHRASE), b"").ok();
+    assert_eq!(keys_sent(&provider).last(), Some(&format!("Bearer {KEY}")));
+}
+
+#[test]
+fn a_configuration_that_cannot_be_written_leaves_the_old_key() {
+    let provider = Provider::new(vec![say("ok"), say("ok")]);
+    let lango = Lango::new();
+    let url = provider.server.url();
+    let own = ["--provider", "mine", "--base-url", url, "--model", "any"];
+    with_key(&lango, KEY, &own).ok();
+    let before = fs::read(keys_file(&lango)).unwrap();
+    let file = lango.home().join("lango.toml");
+    let target = lango.workspace().join("managed.toml");
+    fs::rename(&file, &target).unwrap();
+    symlink(&target, &file).unwrap();
+    let written = fs::read(&target).unwrap();
+    let other = [&own[..5], &["other"]].concat();
+    let ran = with_key(&lango, "sk-another", &other).exits(2);
+    assert!(ran.stderr.contains("is a link to"), "{ran:#?}");
+    assert_eq!(fs::read(keys_file(&lango)).unwrap(), before);
+    assert_eq!(fs::read(&target).unwrap(), written);
+}
+
+#[test]
 fn an_existing_configuration_keeps_its_comments_and_other_keys() {
     let provider = Provider::new(vec![say("ok"), say("ok")]);
     let lango = Lango::new();

@@ -209,6 +209,50 @@ fn a_file_that_changed_since_blocks_the_undo_unless_it_is_partial() {
     assert_eq!(read(&lango, "notes.md"), "new\nmine\n");
     assert_eq!(read(&lango, "budget.csv"), "rent,900\n");
     assert_refused(lango.run(&["undo", "--yes"]), 2, &["or all were undone"]);
+    let listed = lango.run(&["undo", "--list", "--json"]).ok().json();
+    assert_eq!(listed[0]["left"][0]["path"], "notes.md");
+    let shown = lango.run(&["undo", "--list"]).ok().stdout;
+    assert!(shown.contains("(undone, except for 1 path)"), "{shown}");
+    // The rest is undone later, and nothing else.
+    let turn = text(&listed[0]["turn"]);
+    lango.file("budget.csv", "new\n");
+    lango.file("notes.md", "new\n");
+    let shown = lango.run(&["undo", turn, "--diff"]).ok().stdout;
+    assert!(shown.starts_with("changed notes.md\n"), "{shown}");
+    assert!(!shown.contains("budget.csv"), "{shown}");
+    let ran = lango.run(&["undo", turn, "--yes"]).ok();
+    assert_eq!(ran.stdout, "restored notes.md\n");
+    assert_eq!(read(&lango, "notes.md"), "# Notes\n\nBuy *bread*.\n");
+    assert_eq!(read(&lango, "budget.csv"), "new\n");
+    for arguments in [vec!["undo", turn, "--yes"], vec!["undo", turn, "--diff"]] {
+        assert_refused(lango.run(&arguments), 2, &["was already undone"]);
+    }
+}
+
+#[test]
+fn a_turn_that_changes_more_while_the_user_is_asked_is_not_undone() {
+    let lango = Lango::new();
+    let turn = write(&lango, "notes.md", "new")["turn"].clone();
+    let mut terminal = Terminal::start(&lango, 100, &["undo"], &[]);
+    terminal.wait_for("[y/N]");
+    let files = lango.stored_files();
+    let is_record = |path: &&std::path::PathBuf| path.ends_with("record.jsonl");
+    let record = files
+        .iter()
+        .map(|(path, _)| path)
+        .find(is_record)
+        .unwrap()
+        .clone();
+    let lines = fs::read_to_string(&record).unwrap();
+    let more = lines.lines().last().unwrap().replace("notes.md", "more.md");
+    fs::write(&record, format!("{lines}{more}\n")).unwrap();
+    terminal.press("y\n");
+    let (code, rest) = terminal.end();
+    assert_eq!(code, Some(1), "{rest}");
+    assert!(rest.contains("did more since this was shown"), "{rest}");
+    assert_eq!(read(&lango, "notes.md"), "new");
+    fs::write(&record, lines).unwrap();
+    lango.run(&["undo", text(&turn), "--yes"]).ok();
 }
 
 #[test]

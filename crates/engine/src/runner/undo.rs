@@ -14,8 +14,10 @@ pub struct UndoableTurn {
     lease: BoxLease,
     session: SessionId,
     turn: TurnId,
-    /// The events of the turn, from the user's message to its end.
+    /// The events of the turn.
     pub events: Vec<Event>,
+    /// What an earlier undo left as it was, and nothing else can be undone; `None` if there was none.
+    pub left: Option<Vec<SkippedPath>>,
     /// The session's last turn, to which the event belongs.
     last_turn: TurnId,
     next_seq: u64,
@@ -46,8 +48,8 @@ pub enum UndoError {
 }
 
 impl UndoableTurn {
-    /// Leases the session and checks that its last turn has ended and that the turn was not undone before. Fails with
-    /// [`StoreError::Busy`] if a turn is running.
+    /// Leases the session and checks that its last turn has ended and that something of the turn can be undone. Fails
+    /// with [`StoreError::Busy`] if a turn is running.
     pub async fn lease(
         store: &dyn SessionStore,
         session: &SessionId,
@@ -59,22 +61,23 @@ impl UndoableTurn {
             let session = session.clone();
             return Err(UndoError::Unfinished { session });
         }
-        let mut events = store.turn_events(session, turn).await?;
-        let Some(first) = events.first() else {
+        let events = store.turn_events(session, turn).await?;
+        if events.is_empty() {
             let (session, turn) = (session.clone(), turn.clone());
             return Err(UndoError::UnknownTurn { session, turn });
-        };
-        let after = Later::read(store, session, first.seq, turn).await?;
-        if after.is_undone {
+        }
+        let left = paths_left(store, session, turn).await?;
+        if left.as_ref().is_some_and(Vec::is_empty) {
             return Err(UndoError::AlreadyUndone { turn: turn.clone() });
         }
-        events.retain(|event| !matches!(event.body, EventBody::TurnUndone { .. }));
+        let last = head.exchanges.last();
         Ok(Self {
             lease,
             session: session.clone(),
             turn: turn.clone(),
             events,
-            last_turn: after.last_turn.unwrap_or_else(|| turn.clone()),
+            left,
+            last_turn: last.map_or_else(|| turn.clone(), |last| last.turn.clone()),
             next_seq: head.next_seq,
         })
     }
@@ -111,51 +114,35 @@ impl UndoableTurn {
     }
 }
 
-/// Whether a turn of a finished session was undone, according to the log.
-pub async fn is_undone(
+/// Returns what the last undo of a turn left as it was; `None` if the turn was not undone.
+pub async fn paths_left(
     store: &dyn SessionStore,
     session: &SessionId,
     turn: &TurnId,
-) -> Result<bool, StoreError> {
-    let events = store.turn_events(session, turn).await?;
-    match events.first() {
-        Some(first) => Ok(Later::read(store, session, first.seq, turn)
-            .await?
-            .is_undone),
-        None => Ok(false),
-    }
-}
-
-/// What the log says from the start of a turn on.
-struct Later {
-    is_undone: bool,
-    last_turn: Option<TurnId>,
-}
-
-impl Later {
-    async fn read(
-        store: &dyn SessionStore,
-        session: &SessionId,
-        from: u64,
-        turn: &TurnId,
-    ) -> Result<Self, StoreError> {
-        let mut later = Self {
-            is_undone: false,
-            last_turn: None,
-        };
-        let mut range = EventRange { from, limit: PAGE };
-        loop {
-            let events = store.read(session, range).await?;
-            let undoes = |event: &Event| matches!(&event.body, EventBody::TurnUndone { undone, .. } if undone == turn);
-            later.is_undone |= events.iter().any(undoes);
-            let Some(last) = events.last() else {
-                return Ok(later);
-            };
-            later.last_turn = Some(last.turn.clone());
-            range.from = last.seq + 1;
-            if events.len() < PAGE {
-                return Ok(later);
+) -> Result<Option<Vec<SkippedPath>>, StoreError> {
+    let Some(from) = store.undone_seq(session, turn).await? else {
+        return Ok(None);
+    };
+    let mut left = Vec::new();
+    // Only an undo that left something can be followed by another one.
+    let mut range = EventRange { from, limit: 1 };
+    loop {
+        let events = store.read(session, range).await?;
+        for event in events.iter() {
+            if let EventBody::TurnUndone {
+                undone, skipped, ..
+            } = &event.body
+                && undone == turn
+            {
+                left.clone_from(skipped);
             }
         }
+        if left.is_empty() || events.len() < range.limit {
+            return Ok(Some(left));
+        }
+        range = EventRange {
+            from: range.from + events.len() as u64,
+            limit: PAGE,
+        };
     }
 }

@@ -95,6 +95,7 @@ impl Turn {
             }
             return;
         }
+        self.check_stored_calls();
         let found = self
             .pending_requests()
             .find(|(_, _, asked)| asked.id == *request);
@@ -160,7 +161,8 @@ impl Turn {
         agent: &AgentName,
         asked: ApprovalRequest,
     ) {
-        match self.check_again(agent, &asked.tool, &asked.arguments, &asked.inspection) {
+        let content = (&*asked.arguments, &asked.inspection);
+        match self.check_again(agent, &asked.tool, content, true) {
             Ok(spec) => {
                 let call = CheckedCall {
                     id: asked.call,
@@ -179,15 +181,16 @@ impl Turn {
         &self,
         agent: &AgentName,
         tool: &ToolName,
-        arguments: &Value,
-        inspection: &Inspection,
+        content: (&Value, &Inspection),
+        is_approved: bool,
     ) -> Result<Arc<ToolSpec>, Denial> {
         let context = RecheckContext {
             tree: &self.tree,
             rules: &self.rules,
             mode: self.mode.get(),
+            is_approved,
         };
-        gate::check_again(&context, agent, tool, (arguments, inspection))
+        gate::check_again(&context, agent, tool, content)
     }
 
     /// Denies all pending approvals because the turn ends.

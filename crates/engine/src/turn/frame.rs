@@ -96,6 +96,8 @@ pub(super) enum SlotState {
         arguments: Arc<Value>,
         effect: Effect,
         inspection: Inspection,
+        /// Whether the user or a grant approved it, or an equal call before it.
+        is_approved: bool,
     },
     /// Waits for the user's approval.
     AwaitingApproval {

@@ -177,6 +177,8 @@ impl Turn {
         if !self.state.frame(&step.frame).is_some_and(running) {
             return;
         }
+        // Calls that waited for this one may start now.
+        self.check_stored_calls();
         let body = EventBody::ToolReturned {
             call: step.call.clone(),
             status,

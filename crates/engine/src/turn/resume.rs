@@ -89,20 +89,22 @@ impl Turn {
     }
 
     /// Returns the question about a running call that cannot simply be repeated: it is not idempotent, its tool no
-    /// longer exists, or a rule now denies it. Returns `None` for other calls.
+    /// longer exists, or a rule or the mode no longer allows it. Returns `None` for other calls.
     fn unknown_outcome_of(&self, frame: &Frame, slot: &Slot) -> Option<ApprovalRequest> {
         let SlotState::Running {
             tool,
             arguments,
             effect,
             inspection,
+            is_approved,
         } = &slot.state
         else {
             return None;
         };
         let spec = self.spec_of(&frame.agent, tool);
         let risk = spec.as_ref().map(|spec| spec.risk_of(arguments));
-        let checked = self.check_again(&frame.agent, tool, arguments, inspection);
+        let content = (&**arguments, inspection);
+        let checked = self.check_again(&frame.agent, tool, content, *is_approved);
         let is_repeatable = checked.is_ok_and(|spec| spec.effect != Effect::NonIdempotent);
         let effect = if is_repeatable {
             *effect
@@ -138,7 +140,8 @@ impl Turn {
         self.record_answer(frame, &asked.id, answer, by);
         let (status, output) = match answer {
             ApprovalAnswer::Retry => {
-                match self.check_again(agent, &asked.tool, &asked.arguments, &asked.inspection) {
+                let content = (&*asked.arguments, &asked.inspection);
+                match self.check_again(agent, &asked.tool, content, true) {
                     Ok(_) => return self.start_approved(frame, agent, asked.clone()),
                     Err(denial) => (
                         CallStatus::Unknown,
@@ -163,9 +166,10 @@ impl Turn {
         self.emit(frame.clone(), agent.clone(), body);
     }
 
-    /// Rechecks stored calls that have not started because they wait for others. The rules may have become stricter.
-    fn check_stored_calls(&mut self) {
-        let mut stored = Vec::new();
+    /// Rechecks stored calls that have not started because they wait for others. The rules or the mode may have become
+    /// stricter.
+    pub(super) fn check_stored_calls(&mut self) {
+        let mut refused = Vec::new();
         for frame in self.open_frames() {
             let started = frame.startable();
             let is_started =
@@ -175,19 +179,20 @@ impl Turn {
                     tool,
                     arguments,
                     inspection,
+                    is_approved,
                     ..
                 } = &slot.state
                 {
-                    let call = (slot.call.id.clone(), tool.clone());
-                    let content = (Arc::clone(arguments), inspection.clone());
-                    stored.push((frame.id.clone(), frame.agent.clone(), call, content));
+                    let content = (&**arguments, inspection);
+                    let checked = self.check_again(&frame.agent, tool, content, *is_approved);
+                    let denied = checked.err().map(|denial| denial.for_model());
+                    let place = (frame.id.clone(), frame.agent.clone(), slot.call.id.clone());
+                    refused.extend(denied.map(|detail| (place, detail)));
                 }
             }
         }
-        for (frame, agent, (call, tool), (arguments, inspection)) in stored {
-            if let Err(denial) = self.check_again(&agent, &tool, &arguments, &inspection) {
-                self.refuse(&frame, &agent, &call, format!("not run: {denial}"));
-            }
+        for ((frame, agent, call), detail) in refused {
+            self.refuse(&frame, &agent, &call, detail);
         }
     }
 

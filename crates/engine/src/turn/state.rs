@@ -163,10 +163,10 @@ impl State {
                 inspection,
             } => {
                 self.tool_calls += u32::from(!self.is_repeated_on_request(&event.frame, call));
+                let mut is_approved = self.question_about(&event.frame, call).is_some();
                 if *effect != Effect::Pure {
-                    self.forget_other_approvals(|| {
-                        call_digest(&event.author, tool, arguments, inspection)
-                    });
+                    let digest = || call_digest(&event.author, tool, arguments, inspection);
+                    is_approved |= self.forget_other_approvals(digest);
                     let agent = event.author.clone();
                     self.effects.begin(call, agent, tool, arguments);
                 }
@@ -175,6 +175,7 @@ impl State {
                     arguments: Arc::clone(arguments),
                     effect: *effect,
                     inspection: inspection.clone(),
+                    is_approved,
                 };
                 self.set_slot(&event.frame, call, running);
             }
@@ -307,13 +308,14 @@ impl State {
     /// Whether the user is asked about the unknown outcome of this call. Repeating it on the user's request does not
     /// count as another call.
     fn is_repeated_on_request(&self, frame: &FrameId, call: &CallId) -> bool {
-        let mut asked = self
-            .frame(frame)
-            .into_iter()
-            .flat_map(Frame::pending_requests);
-        asked.any(|(asked, _)| {
-            asked.call == *call && asked.question == ApprovalQuestion::UnknownOutcome
-        })
+        self.question_about(frame, call) == Some(ApprovalQuestion::UnknownOutcome)
+    }
+
+    /// Returns what the user was asked about a call that has not run since.
+    fn question_about(&self, frame: &FrameId, call: &CallId) -> Option<ApprovalQuestion> {
+        let mut asked = self.frame(frame)?.pending_requests();
+        let (asked, _) = asked.find(|(asked, _)| asked.call == *call)?;
+        Some(asked.question)
     }
 
     fn set_slot(&mut self, frame: &FrameId, call: &CallId, state: SlotState) {
@@ -378,13 +380,17 @@ impl State {
     }
 
     /// Forgets approvals of other calls, because this call changes something: a command that was approved before may
-    /// now run another program.
-    fn forget_other_approvals(&mut self, digest: impl FnOnce() -> Text) {
-        if !self.answers.is_empty() {
-            let digest = digest();
-            self.answers
-                .retain(|asked, answer| !answer.allows() || *asked == digest);
+    /// now run another program. Returns whether an equal call was approved.
+    fn forget_other_approvals(&mut self, digest: impl FnOnce() -> Text) -> bool {
+        if self.answers.is_empty() {
+            return false;
         }
+        let digest = digest();
+        self.answers
+            .retain(|asked, answer| !answer.allows() || *asked == digest);
+        self.answers
+            .get(&digest)
+            .is_some_and(ApprovalAnswer::allows)
     }
 
     /// Adds the time since the last event to the active time, unless only an approval could continue the turn or no

@@ -199,6 +199,7 @@ fn ready_tools(frame: &Frame) -> impl Iterator<Item = TurnStep> {
             arguments,
             effect,
             inspection,
+            ..
         } = &slot.state
         else {
             return None;

@@ -145,3 +145,39 @@ async fn a_stored_call_that_waits_for_another_one_does_not_start_after_a_switch_
     let denied = denials(&bench, &conversation).await;
     assert!(denied[0].contains("`read-only`"), "{denied:?}");
 }
+
+#[tokio::test]
+async fn an_accepted_edit_behind_an_approval_is_asked_for_after_a_switch_to_ask() {
+    let exec = Arc::new(
+        CountingTool::new("exec")
+            .with_effect(Effect::NonIdempotent)
+            .with_risk(Risk::Dangerous),
+    );
+    let edits = Arc::new(CountingTool::new("fs_edit").with_inspection(edit(None)));
+    let tools = [&exec, &edits].map(|tool| Arc::clone(tool) as Arc<dyn Tool>);
+    let mut bench = Bench::new(tools.to_vec());
+    bench.mode = ModeSwitch::new(AcceptEdits);
+    let both = calls([
+        ("exec", json!({ "command": "make" })),
+        ("fs_edit", json!({ "path": "a" })),
+    ]);
+    let script = [
+        delegate_and_finish("operator", "work"),
+        both,
+        call("fs_edit", json!({ "path": "a" })),
+        say("Edited."),
+    ];
+    let mut conversation = bench.runner(ScriptedModel::replies(script)).start(local());
+    waiting(ask(&mut conversation, "work").await);
+    bench.mode.set(Ask);
+    let asked = waiting(answer(&mut conversation, ApprovalAnswer::Once).await);
+    assert_eq!((exec.runs(), edits.runs()), (1, 0));
+    assert_eq!(asked[0].request.tool, "fs_edit");
+    let denied = denials(&bench, &conversation).await;
+    assert!(
+        denied[0].contains("call again to ask the user"),
+        "{denied:?}"
+    );
+    finished(answer(&mut conversation, ApprovalAnswer::Once).await);
+    assert_eq!(edits.runs(), 1);
+}

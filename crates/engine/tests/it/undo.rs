@@ -7,7 +7,7 @@ use lango_core::{
     AgentName, BusyPolicy, Event, EventBody, Exchange, ExchangeAnswer, Message, MessageOrigin,
     Outcome, SessionId, SkippedPath, StoreError, Text, Timestamp, Trust, TurnId, UndoneChanges,
 };
-use lango_engine::{UndoError, UndoableTurn, UndoneFiles, is_undone};
+use lango_engine::{UndoError, UndoableTurn, UndoneFiles, paths_left};
 use lango_testkit::model::{ScriptedModel, delegate, say};
 use serde_json::Value;
 use std::sync::Arc;
@@ -71,9 +71,9 @@ async fn an_open_conversation_is_told_in_its_next_turn() {
 }
 
 #[tokio::test]
-async fn a_turn_is_undone_once_and_only_if_it_is_known_and_ended() {
+async fn a_turn_is_undone_until_nothing_is_left_and_only_if_it_is_known_and_ended() {
     let bench = Bench::new(Vec::new());
-    let runner = bench.runner(ScriptedModel::replies([say("1")]));
+    let runner = bench.runner(ScriptedModel::replies([say("1"), say("2")]));
     let mut conversation = runner.start(local());
     let (report, _) = turn(&mut conversation, "one").await;
     let (session, id) = (conversation.session().clone(), report.turn);
@@ -91,17 +91,26 @@ async fn a_turn_is_undone_once_and_only_if_it_is_known_and_ended() {
         Some(UndoError::Store(StoreError::Busy { .. }))
     ));
     drop(owner);
-    assert!(!is_undone(store, &session, &id).await.unwrap());
+    assert_eq!(paths_left(store, &session, &id).await.unwrap(), None);
     let skipped = vec![SkippedPath {
         path: "b".into(),
         reason: "it changed".into(),
     }];
     let undone = UndoneFiles {
-        skipped,
+        skipped: skipped.clone(),
         ..files(&["a"], Trust::Trusted)
     };
     undo(&bench, &session, &id, undone).await;
-    assert!(is_undone(store, &session, &id).await.unwrap());
+    let left = paths_left(store, &session, &id).await.unwrap();
+    assert_eq!(left, Some(skipped.clone()));
+    let again = UndoableTurn::lease(store, &session, &id).await.unwrap();
+    assert_eq!(again.left, Some(skipped));
+    drop(again);
+    turn(&mut conversation, "two").await;
+    let event = undo(&bench, &session, &id, files(&["b"], Trust::Trusted)).await;
+    assert_ne!(event.turn, id, "it belongs to the last turn");
+    let left = paths_left(store, &session, &id).await.unwrap();
+    assert_eq!(left, Some(Vec::new()));
     assert!(matches!(
         lease(&id).await,
         Some(UndoError::AlreadyUndone { .. })
@@ -119,7 +128,7 @@ async fn a_turn_is_undone_once_and_only_if_it_is_known_and_ended() {
         TurnId::from("t_other"),
     );
     let event = Event {
-        seq: 5,
+        seq: event.seq + 1,
         session: session.clone(),
         turn: other.clone(),
         frame: "".into(),

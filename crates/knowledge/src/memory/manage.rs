@@ -68,9 +68,7 @@ impl Memory {
 
     /// Whether a user has this memory.
     pub async fn has(&self, user: &UserId, id: MemoryId) -> Result<bool, StoreError> {
-        let all = self.all_of(user).await?;
-        let id = id.to_string();
-        Ok(all.iter().any(|memory| memory.id == id))
+        self.rows().has_memory(user, id).await
     }
 
     /// Deletes one memory of a user, with the parts that it was condensed from and every reflection that contains it.

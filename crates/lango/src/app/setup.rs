@@ -2,6 +2,7 @@
 //! before the test call has succeeded.
 
 mod config_file;
+mod key_storage;
 mod providers;
 mod removal;
 
@@ -9,21 +10,22 @@ pub use crate::app::provider_address::check_address;
 pub use providers::{ProviderChoice, provider_choices};
 pub use removal::{Removal, demo_warning, unset_model};
 
-use crate::app::credentials_file::store_key;
 use crate::app::model_lists::{ListSource, ModelList};
 use crate::app::model_selector::{ModelSelector, ProviderKey, known_provider};
-use crate::app::vault::import::{Replace, import_variable};
 use crate::app::vault::secret_of;
 use crate::app::{App, Failure};
-use config_file::KeyChange;
 use futures_util::StreamExt;
+use key_storage::{KeyStorage, secret_name, setting_of};
+use lango_config::edit::{self, KeyChange};
 use lango_config::{Origin, Settings};
 use lango_core::{Message, Model, ModelError, ModelEvent, ModelFault, ModelRequest, Text};
 use lango_models::{Provider, ProviderFamily, known_providers, models_of};
 use lango_net::{Url, redacted_url};
-use lango_secrets::{Credential, SecretName, SecretValue};
+use lango_secrets::{Credential, SecretValue};
 use lango_vault::OpenVault;
 use std::time::Duration;
+
+const MODEL: &str = "agent.model";
 
 /// How long the list of a provider's models may take.
 const LIST_TIMEOUT: Duration = Duration::from_secs(10);
@@ -158,7 +160,7 @@ impl Connection {
         let config = settings.providers.entry(provider.to_owned()).or_default();
         if let Some(address) = address {
             let address = check_address(address)?;
-            changes.push(provider_change(provider, "baseUrl", Some(&address)));
+            changes.push(provider_change(provider, "baseUrl", &address));
             config.base_url = Some(address);
         }
         if config.base_url.is_none() && known_provider(provider).is_none() {
@@ -174,7 +176,7 @@ impl Connection {
         if config.kind.is_none() && known_provider(provider).is_none() {
             config.kind = Some(ProviderFamily::OpenAi);
             let name = ProviderFamily::OpenAi.name();
-            changes.push(provider_change(provider, "kind", Some(name)));
+            changes.push(provider_change(provider, "kind", name));
         }
         let connection = Self {
             provider: provider.to_owned(),
@@ -332,7 +334,7 @@ impl Connection {
     }
 
     /// Stores the new key, if there is one, in the vault or else in the file of keys, and selects the model in the
-    /// user's configuration file. Returns what was written, one line each.
+    /// user's configuration file. Returns what was written, one line each. If a part fails, nothing is written.
     pub async fn write(
         mut self,
         app: &App,
@@ -340,40 +342,32 @@ impl Connection {
         key: Option<SecretValue>,
         vault: Option<&OpenVault>,
     ) -> Result<Vec<String>, Failure> {
-        let mut lines = Vec::new();
-        match (key, vault) {
-            (None, _) => {}
-            (Some(key), Some(vault)) => {
-                let name = secret_name(&self.provider)?;
-                import_variable(vault, &name, key, Replace::Allowed).await?;
-                let setting = format!("secret:{name}");
-                self.change("apiKeyEnv", Some(&setting));
-                lines.push(format!("stored the key in the vault as {name}"));
-            }
-            (Some(key), None) => {
-                let selector = self.selector(app);
-                let settings =
-                    selector.provider_settings_with(&self.provider, ProviderKey::default())?;
-                let url = Url::parse(&settings.base_url)
-                    .map_err(|error| Failure::usage(format!("the address is invalid: {error}")))?;
-                let path = app.credentials.stored().path().to_owned();
-                store_key(&path, &self.provider, &url, &key)?;
-                lines.push(format!("stored the key in {}", path.display()));
-                let config = self.settings.providers.get(&self.provider);
-                let setting = config.and_then(|config| config.api_key_env.as_deref());
-                if setting.and_then(secret_of).is_some() {
-                    self.change("apiKeyEnv", None);
-                }
-            }
-        }
+        let storage = match (&key, vault) {
+            (None, _) => None,
+            (Some(_), Some(open)) => Some(self.vault_storage(open)?),
+            (Some(_), None) => Some(self.file_storage(app)?),
+        };
         let name = format!("{}/{model}", self.provider);
-        let select = KeyChange {
-            path: vec!["agent".to_owned(), "model".to_owned()],
-            value: Some(name.as_str().into()),
+        let select = KeyChange::Set {
+            key: MODEL.to_owned(),
+            value: name.as_str().into(),
         };
         self.changes.insert(0, select);
         let path = &app.loaded.paths.user_file;
-        let has_changed = config_file::change(path, &self.changes)?;
+        // The configuration comes first: it can be restored, but a replaced key cannot.
+        let change = edit::change_keys(path, &self.changes)?;
+        let mut lines = Vec::new();
+        if let Some((key, storage)) = key.zip(storage) {
+            match storage.store(&self.provider, key).await {
+                Ok(line) => lines.push(line),
+                Err(failure) => {
+                    // The failure is the one to report.
+                    let _ = edit::revert(path, &change);
+                    return Err(failure);
+                }
+            }
+        }
+        let has_changed = change.before.as_ref() != Some(&change.after);
         let path = path.display();
         lines.push(if has_changed {
             format!("wrote {path}: {name} answers from now on")
@@ -383,25 +377,47 @@ impl Connection {
         Ok(lines)
     }
 
-    fn change(&mut self, field: &str, value: Option<&str>) {
-        let change = provider_change(&self.provider, field, value);
-        self.changes.retain(|other| other.path != change.path);
+    fn vault_storage<'a>(&mut self, open: &'a OpenVault) -> Result<KeyStorage<'a>, Failure> {
+        let setting = self.key_setting().map(str::to_owned);
+        let storage = KeyStorage::in_vault(open, &self.provider, setting.as_deref())?;
+        let setting = setting_of(&secret_name(&self.provider)?);
+        let change = provider_change(&self.provider, "apiKeyEnv", &setting);
+        self.forget_key_change();
         self.changes.push(change);
+        Ok(storage)
     }
-}
 
-/// Returns the name of the secret under which a vault stores the key of a provider.
-fn secret_name(provider: &str) -> Result<SecretName, Failure> {
-    let usual = known_provider(provider).and_then(|known| known.keys.first());
-    let name = usual.cloned().unwrap_or_else(|| {
-        let letter = |letter: char| match letter.to_ascii_uppercase() {
-            upper if upper.is_ascii_alphanumeric() => upper,
-            _ => '_',
-        };
-        let id: String = provider.chars().map(letter).collect();
-        format!("{id}_API_KEY")
-    });
-    Ok(SecretName::new(&name)?)
+    fn file_storage<'a>(&mut self, app: &App) -> Result<KeyStorage<'a>, Failure> {
+        let selector = self.selector(app);
+        let settings = selector.provider_settings_with(&self.provider, ProviderKey::default())?;
+        let address = Url::parse(&settings.base_url)
+            .map_err(|error| Failure::usage(format!("the address is invalid: {error}")))?;
+        if self.key_setting().and_then(secret_of).is_some() {
+            self.forget_key_change();
+            let names = ["providers", &self.provider, "apiKeyEnv"];
+            if config_file::text_at(&app.loaded.paths.user_file, &names)?.is_some() {
+                let key = names.join(".");
+                self.changes.push(KeyChange::Unset { key });
+            }
+        }
+        Ok(KeyStorage::File {
+            path: app.credentials.stored().path().to_owned(),
+            address,
+        })
+    }
+
+    fn key_setting(&self) -> Option<&str> {
+        let config = self.settings.providers.get(&self.provider);
+        config.and_then(|config| config.api_key_env.as_deref())
+    }
+
+    /// Drops the setting of the command line, because the key is stored elsewhere.
+    fn forget_key_change(&mut self) {
+        let own = format!("providers.{}.apiKeyEnv", self.provider);
+        self.changes.retain(|change| match change {
+            KeyChange::Set { key, .. } | KeyChange::Unset { key } => *key != own,
+        });
+    }
 }
 
 /// Returns warnings about settings that take precedence over what [`Connection::write`] wrote.
@@ -450,10 +466,10 @@ fn is_fatal(fault: &ModelFault) -> bool {
     )
 }
 
-fn provider_change(provider: &str, field: &str, value: Option<&str>) -> KeyChange {
-    KeyChange {
-        path: ["providers", provider, field].map(str::to_owned).to_vec(),
-        value: value.map(Into::into),
+fn provider_change(provider: &str, field: &str, value: &str) -> KeyChange {
+    KeyChange::Set {
+        key: format!("providers.{provider}.{field}"),
+        value: value.into(),
     }
 }
 
@@ -464,9 +480,9 @@ fn flag_changes(app: &App, provider: &str) -> Vec<KeyChange> {
     let flags = values.filter(|value| value.origin == Origin::Flag);
     let changes = flags.filter_map(|value| {
         let field = value.name.strip_prefix(&prefix)?;
-        Some(KeyChange {
-            value: Some(value.value.clone()?),
-            ..provider_change(provider, field, None)
+        Some(KeyChange::Set {
+            key: format!("{prefix}{field}"),
+            value: value.value.clone()?,
         })
     });
     changes.collect()

@@ -7,11 +7,12 @@ mod select;
 
 use crate::app::App;
 use crate::app::failure::Failure;
-use lango_core::{SessionId, Timestamp, TurnId};
-use lango_engine::UndoError;
+use lango_core::{SessionId, SkippedPath, Timestamp, TurnId};
+use lango_engine::{UndoError, paths_left};
 use lango_tools::{FileDifference, TurnRecord, differences};
 pub use other_calls::OtherCall;
 pub use plan::{UndoPlan, UndoReport};
+use select::limited_record;
 use serde::Serialize;
 
 /// Which turn to undo.
@@ -41,16 +42,22 @@ pub struct FileTurn {
     pub turn: TurnId,
     /// The start of the user's message, on one line.
     pub message: String,
-    /// When a file was last changed or restored.
+    /// When a change was last recorded.
     pub updated: Timestamp,
     /// The changed files and folders, relative to the folder.
     pub paths: Vec<String>,
     pub is_undone: bool,
+    /// What the undo left as it was.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub left: Vec<SkippedPath>,
 }
 
 impl App {
-    /// Compares files with their originals: from before the first of the chosen turns, without undone ones. Shortens
+    /// Compares files with their originals: from before the first of the chosen turns, without what was undone. Shortens
     /// the diff of each file to `lines` lines.
+    ///
+    /// # Errors
+    /// One turn is chosen, and it was undone completely, so its originals are deleted.
     pub async fn file_differences(
         &self,
         sessions: &crate::app::sessions::Sessions,
@@ -59,17 +66,32 @@ impl App {
     ) -> Result<Vec<FileDifference>, Failure> {
         let mut turns: Vec<TurnRecord> = match choice {
             DiffChoice::Turn(choice) => vec![self.record_to_undo(sessions, choice).await?],
-            DiffChoice::Session(session) => {
-                let turns = self.undo.turns()?.into_iter();
-                turns.filter(|turn| turn.session() == session).collect()
-            }
+            DiffChoice::Session(session) => self.changes_left(sessions, session).await?,
         };
-        turns.retain(|turn| !turn.is_undone() && turn.folder() == self.folder());
         turns.reverse();
         let workspace = self.workspace.clone();
         let compared =
             tokio::task::spawn_blocking(move || differences(&workspace, &turns, lines)).await;
         Ok(compared.map_err(std::io::Error::other)?)
+    }
+
+    /// Returns the turns of a session that changed files in this folder, without what was undone. The last one comes first.
+    async fn changes_left(
+        &self,
+        sessions: &crate::app::sessions::Sessions,
+        session: &SessionId,
+    ) -> Result<Vec<TurnRecord>, Failure> {
+        let mut records = Vec::new();
+        for turn in self.undo.turns()? {
+            if turn.session() != session || turn.folder() != self.folder() {
+                continue;
+            }
+            let left = paths_left(&*sessions.store, session, turn.turn()).await?;
+            let record = self.undo.turn(session, turn.turn())?;
+            let limit = |record| limited_record(record, &self.workspace, left.as_deref());
+            records.extend(record.map(limit));
+        }
+        Ok(records)
     }
 }
 

@@ -38,6 +38,18 @@ impl Store {
             .query_opt(SESSION_OF_MEMORY, values, |row| row.get(0))
     }
 
+    /// Returns whether a user has a memory of any kind with this id.
+    pub fn has_memory(&self, user: &UserId, id: MemoryId) -> StoreFuture<'_, bool> {
+        if matches!(id, MemoryId::Saved(_)) {
+            let number = id.number();
+            let values = values![user, number];
+            let found = self.backend.query_opt(SAVED_MEMORY, values, |_| Ok(()));
+            return Box::pin(async move { Ok(found.await?.is_some()) });
+        }
+        let session = self.session_of_memory(user, id);
+        Box::pin(async move { Ok(session.await?.is_some()) })
+    }
+
     /// Deletes one of a user's saved memories. Returns whether it existed.
     pub fn forget_saved(&self, user: &UserId, id: MemoryId) -> StoreFuture<'_, bool> {
         let args = (user.clone(), id);

@@ -132,5 +132,7 @@ statements! {
     SESSION_OF_MEMORY: r#"SELECT session FROM recollections
       WHERE id = $2 AND "user" = $1 AND /*sqlite min*/ /*postgres least*/ (generation, 1) = $3"#;
 
+    SAVED_MEMORY: r#"SELECT 1 FROM saved_memories WHERE id = $2 AND "user" = $1"#;
+
     DELETE_SAVED: r#"DELETE FROM saved_memories WHERE id = /*postgres ANY*/ ($2) AND "user" = $1 RETURNING id"#;
 }

@@ -86,6 +86,7 @@ async fn a_turn_reads_events_and_turns_by_key_even_if_only_one_session_exists() 
         LOG_END,
         PREVIOUS_HASH,
         TURN_EVENTS,
+        UNDONE_SEQ,
     ] {
         let plan = postgres.plan(statement).await;
         let scans = ["Seq Scan on events", "Seq Scan on turns"];

@@ -44,6 +44,8 @@ statements! {
                             ORDER BY own.first_seq DESC LIMIT 1), 9223372036854775807)
      ORDER BY seq";
 
+    UNDONE_SEQ: "SELECT max(undone_seq) FROM turns WHERE session = $1 AND turn = $2";
+
     REMOTE_THREAD: "SELECT context, task FROM remote_threads WHERE session = $1 AND agent = $2";
 }
 

@@ -102,6 +102,23 @@ pub async fn a_search_is_limited_to_recent_sessions_and_to_one_user(subject: Sto
     assert!(search(&subject, "eve", "ping", 9).await.is_empty());
 }
 
+/// A line break is stored as `\\n`, whose letter is not part of the message.
+pub async fn a_limited_search_finds_messages_behind_those_with_escapes(subject: StoreUnderTest) {
+    let session = subject.session_of("local", "s_1").await;
+    let broken = |log: LogBuilder, _| log.exchange("\n", "\n");
+    let log = LogBuilder::new(&session).exchange("one", "two");
+    store(&subject, (0..5).fold(log, broken)).await;
+    let query = MessageQuery {
+        text: "n".to_owned(),
+        sessions: 1,
+        limit: 2,
+    };
+    let found = subject.catalog.search_messages(&"local".into(), query);
+    let found = found.await.expect("searched").messages;
+    let seqs: Vec<u64> = found.iter().map(|hit| hit.seq).collect();
+    assert_eq!(seqs, [1]);
+}
+
 async fn in_folder(subject: &StoreUnderTest, folder: &str) -> Vec<(String, Option<String>)> {
     let query = SessionQuery {
         folder: Some(folder.to_owned()),

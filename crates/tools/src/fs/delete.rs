@@ -2,6 +2,7 @@
 
 use super::{ChangeFunctions, FileContext, modifying_tool};
 use crate::change::Change;
+use crate::declaration::Call;
 use crate::entry_kind::EntryKind;
 use crate::file_error::FileError;
 use crate::guard::guarded_container;
@@ -9,7 +10,7 @@ use crate::show;
 use crate::target_path::TargetPath;
 use crate::tree::{Contents, PREVIEW_NAMES};
 use crate::{TrashItem, Workspace};
-use lango_core::{Caller, Effect, PreviewLength, Tool};
+use lango_core::{Effect, PreviewLength, Tool};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::Arc;
@@ -40,16 +41,17 @@ struct DeleteArguments {
 fn delete(
     context: &FileContext,
     arguments: DeleteArguments,
-    caller: &Caller,
+    call: &Call,
 ) -> Result<String, FileError> {
-    let recorder = context.recorder(caller);
+    let recorder = context.recorder(call)?;
     let deletion = Deletion::find(context, &arguments.path, PreviewLength::Short)?;
     let change = deletion.change(&context.workspace);
-    change.expect_inspected(&deletion.target, &caller.inspection)?;
+    change.expect_inspected(&deletion.target, &call.caller.inspection)?;
     let path = deletion.target.display_path();
     let record = |item: &TrashItem| {
         let recorded = recorder.delete(&item.path, &item.id);
-        recorded.map_err(|error| FileError::not_recorded(path, &error))
+        recorded.map_err(|error| FileError::not_recorded(path, &error))?;
+        recorder.expect_running()
     };
     let item = context
         .trash

@@ -6,11 +6,12 @@ use super::text::CurrentContent;
 use super::{ChangeFunctions, FileContext, modifying_tool, preview_lines, replace};
 use crate::Workspace;
 use crate::change::Change;
+use crate::declaration::Call;
 use crate::diff::{self, RESULT_LINES};
 use crate::file_error::FileError;
 use crate::target_path::TargetPath;
 use crate::undo::Original;
-use lango_core::{Caller, Effect, PreviewLength, Tool};
+use lango_core::{Effect, PreviewLength, Tool};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::borrow::Cow;
@@ -47,18 +48,14 @@ struct EditArguments {
     new: String,
 }
 
-fn edit(
-    context: &FileContext,
-    arguments: EditArguments,
-    caller: &Caller,
-) -> Result<String, FileError> {
-    let recorder = context.recorder(caller);
+fn edit(context: &FileContext, arguments: EditArguments, call: &Call) -> Result<String, FileError> {
+    let recorder = context.recorder(call)?;
     let target = destination(&context.workspace, &arguments)?;
     // An error may quote the file, so this comes before the file is read.
-    target.expect_same_path(&caller.inspection)?;
+    target.expect_same_path(&call.caller.inspection)?;
     let mut edit = Edit::find(target, &arguments)?;
     let change = edit.change();
-    change.expect_inspected(&edit.target, &caller.inspection)?;
+    change.expect_inspected(&edit.target, &call.caller.inspection)?;
     let before = Original::read(&edit.target)?;
     let (after, bits) = (edit.after.as_bytes(), change.executable_bits());
     replace(&recorder, &mut edit.target, &before, after, bits)?;

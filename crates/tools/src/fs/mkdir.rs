@@ -3,10 +3,11 @@
 use super::{ChangeFunctions, FileContext, modifying_tool};
 use crate::Workspace;
 use crate::change::Change;
+use crate::declaration::Call;
 use crate::entry_kind::EntryKind;
 use crate::file_error::FileError;
 use crate::target_path::TargetPath;
-use lango_core::{Caller, Effect, PreviewLength, Tool};
+use lango_core::{Effect, PreviewLength, Tool};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::Arc;
@@ -37,15 +38,16 @@ struct MkdirArguments {
 fn make(
     context: &FileContext,
     arguments: MkdirArguments,
-    caller: &Caller,
+    call: &Call,
 ) -> Result<String, FileError> {
-    let recorder = context.recorder(caller);
+    let recorder = context.recorder(call)?;
     let (target, _) = destination(&context.workspace, &arguments)?;
-    Change::of_new_folder(&target).expect_inspected(&target, &caller.inspection)?;
+    Change::of_new_folder(&target).expect_inspected(&target, &call.caller.inspection)?;
     let path = target.display_path().to_owned();
     recorder
         .create_folders(&target.missing_folders())
         .map_err(|error| FileError::not_recorded(&path, &error))?;
+    recorder.expect_running()?;
     Ok(if target.create_folder()? {
         format!("created {path}/\n")
     } else {

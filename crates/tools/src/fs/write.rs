@@ -3,12 +3,13 @@
 use super::text::{CurrentContent, expect_replaceable};
 use super::{ChangeFunctions, FileContext, modifying_tool, preview_lines, replace};
 use crate::change::Change;
+use crate::declaration::Call;
 use crate::diff;
 use crate::file_error::FileError;
 use crate::show;
 use crate::target_path::TargetPath;
 use crate::undo::Original;
-use lango_core::{Caller, Effect, PreviewLength, Tool};
+use lango_core::{Effect, PreviewLength, Tool};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::Arc;
@@ -41,14 +42,14 @@ struct WriteArguments {
 fn write(
     context: &FileContext,
     arguments: WriteArguments,
-    caller: &Caller,
+    call: &Call,
 ) -> Result<String, FileError> {
     let WriteArguments { path, content } = arguments;
-    let recorder = context.recorder(caller);
+    let recorder = context.recorder(call)?;
     let mut target = context.workspace.locate(&path)?.file_destination()?;
     let before = Original::read(&target);
     let change = change(&target, &content, before.as_ref().ok());
-    change.expect_inspected(&target, &caller.inspection)?;
+    change.expect_inspected(&target, &call.caller.inspection)?;
     expect_replaceable(&target)?;
     let before = before?;
     let bits = change.executable_bits();

@@ -50,8 +50,8 @@ pub fn skill_library_tools(skills: &Skills, folder: PathBuf) -> Vec<Arc<dyn Tool
         inspect: None,
     };
     let create = CREATE.with_blocking_parts(
-        move |caller, arguments| {
-            let skill = creating.check_new_skill(arguments, caller.trust)?;
+        move |call, arguments| {
+            let skill = creating.check_new_skill(arguments, call.caller.trust)?;
             skill.write(&creating.folder)
         },
         parts,

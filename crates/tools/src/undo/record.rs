@@ -1,11 +1,13 @@
 //! The record of a turn: which files its calls changed, and what those files were before.
 
+use super::check::relative;
+use super::files::TurnFolder;
 use super::original::Fingerprint;
 use super::steps::{Step, steps};
 use super::storage::UndoError;
-use crate::show;
+use crate::{Workspace, show};
 use cap_std::fs::Dir;
-use lango_core::{CallId, SessionId, Timestamp, Trust, TurnId, UserId};
+use lango_core::{CallId, SessionId, SkippedPath, Timestamp, Trust, TurnId, UserId};
 use serde::{Deserialize, Serialize};
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -22,7 +24,6 @@ const MAX_RECORD_BYTES: u64 = 8 << 20;
 pub(super) enum RecordLine {
     Turn(TurnLine),
     Call(CallLine),
-    Undone { time: Timestamp },
 }
 
 /// The first line: the turn.
@@ -122,45 +123,26 @@ pub(super) enum After {
     Folder,
 }
 
-/// A turn that changed files, with the originals.
-#[derive(Debug)]
-pub struct TurnRecord {
+/// A turn that changed files, as a list of them has it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RecordedTurn {
     turn: TurnLine,
-    calls: Vec<CallLine>,
-    is_undone: bool,
     updated: Timestamp,
-    dir: Dir,
 }
 
-impl TurnRecord {
-    /// Reads the record in a folder; `None` if there is none, or not a whole first line.
-    pub(super) fn read(dir: Dir) -> io::Result<Option<Self>> {
-        let file = match dir.open(RECORD_FILE) {
-            Ok(file) => file,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(error),
-        };
-        let modified = file.metadata()?.modified().ok();
-        let mut record = None;
-        for line in BufReader::new(file.take(MAX_RECORD_BYTES)).split(b'\n') {
-            // A line that was cut off by a crash describes a change that was not made.
-            let Ok(line) = serde_json::from_slice(&line?) else {
-                continue;
-            };
-            match (line, &mut record) {
-                (RecordLine::Turn(turn), None) => record = Some((turn, Vec::new(), false)),
-                (RecordLine::Call(call), Some((_, calls, _))) => calls.push(call),
-                (RecordLine::Undone { .. }, Some((.., is_undone))) => *is_undone = true,
-                _ => {}
+impl RecordedTurn {
+    /// Reads the first line of the record in a folder; `None` if there is none, or not a whole one.
+    pub(super) fn read(dir: &Dir) -> io::Result<Option<Self>> {
+        let file = dir.open(RECORD_FILE)?;
+        let modified = file.metadata()?.modified()?;
+        let lines = BufReader::new(file.take(MAX_RECORD_BYTES)).split(b'\n');
+        for line in lines {
+            if let Ok(RecordLine::Turn(turn)) = serde_json::from_slice(&line?) {
+                let updated = timestamp(modified.into_std());
+                return Ok(Some(Self { turn, updated }));
             }
         }
-        Ok(record.map(|(turn, calls, is_undone)| Self {
-            turn,
-            calls,
-            is_undone,
-            updated: modified.map_or(Timestamp(0), |time| timestamp(time.into_std())),
-            dir,
-        }))
+        Ok(None)
     }
 
     pub fn session(&self) -> &SessionId {
@@ -175,19 +157,82 @@ impl TurnRecord {
         &self.turn.user
     }
 
-    /// Returns the workspace of the turn, as [`Workspace::name`](crate::Workspace::name) writes it.
+    /// Returns the workspace of the turn, as [`Workspace::name`] writes it.
     pub fn folder(&self) -> &str {
         &self.turn.folder
     }
 
-    /// Returns when a file was last changed or restored.
+    /// Returns when a change was last recorded.
     pub fn updated(&self) -> Timestamp {
         self.updated
     }
+}
 
-    /// Whether the turn was undone. The log is authoritative: a crash may have prevented this mark.
-    pub fn is_undone(&self) -> bool {
-        self.is_undone
+/// The changes of a turn, and its originals. Two records are equal if undoing them does the same.
+#[derive(Debug, PartialEq)]
+pub struct TurnRecord {
+    turn: TurnLine,
+    calls: Vec<CallLine>,
+    /// The paths that can be undone; `None` for all.
+    limit: Option<Vec<PathBuf>>,
+    place: TurnFolder,
+}
+
+impl TurnRecord {
+    /// Reads the record in a folder; `None` if there is none, or not a whole first line.
+    pub(super) fn read(place: TurnFolder) -> io::Result<Option<Self>> {
+        let file = match place.open().and_then(|dir| dir.open(RECORD_FILE)) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let mut record = None;
+        for line in BufReader::new(file.take(MAX_RECORD_BYTES)).split(b'\n') {
+            // A line that was cut off by a crash describes a change that was not made.
+            let Ok(line) = serde_json::from_slice(&line?) else {
+                continue;
+            };
+            match (line, &mut record) {
+                (RecordLine::Turn(turn), None) => record = Some((turn, Vec::new())),
+                (RecordLine::Call(call), Some((_, calls))) => calls.push(call),
+                _ => {}
+            }
+        }
+        Ok(record.map(|(turn, calls)| Self {
+            turn,
+            calls,
+            limit: None,
+            place,
+        }))
+    }
+
+    /// Limits everything to the paths that an earlier undo left as they were. The originals of the others are deleted.
+    #[must_use]
+    pub fn limited_to(mut self, workspace: &Workspace, left: &[SkippedPath]) -> Self {
+        let is_left = |path: &&Path| {
+            let path = relative(workspace, path);
+            left.iter().any(|left| *left.path == path)
+        };
+        let paths = self.paths().into_iter().filter(is_left);
+        self.limit = Some(paths.map(Path::to_owned).collect());
+        self
+    }
+
+    pub fn session(&self) -> &SessionId {
+        &self.turn.session
+    }
+
+    pub fn turn(&self) -> &TurnId {
+        &self.turn.turn
+    }
+
+    pub fn user(&self) -> &UserId {
+        &self.turn.user
+    }
+
+    /// Returns the workspace of the turn, as [`Workspace::name`] writes it.
+    pub fn folder(&self) -> &str {
+        &self.turn.folder
     }
 
     /// Whether the call is recorded. A call that is not recorded changed nothing, or its record was dropped.
@@ -224,12 +269,16 @@ impl TurnRecord {
 
     /// Returns the changes as steps, in the order in which they were made.
     pub(super) fn steps(&self) -> Vec<Step> {
-        steps(&self.calls)
+        let mut steps = steps(&self.calls);
+        if let Some(limit) = &self.limit {
+            steps.retain(|step| limit.contains(&step.path));
+        }
+        steps
     }
 
     /// Reads a saved original. Fails if it is not what was saved.
     pub(super) fn original(&self, saved: u32, content: &Fingerprint) -> Result<Vec<u8>, UndoError> {
-        let file = self.dir.open(saved.to_string())?;
+        let file = self.open()?.open(saved.to_string())?;
         let mut bytes = Vec::new();
         file.take(content.size.saturating_add(1))
             .read_to_end(&mut bytes)?;
@@ -241,8 +290,9 @@ impl TurnRecord {
         }
     }
 
-    pub(super) fn dir(&self) -> &Dir {
-        &self.dir
+    /// Opens the folder of the record.
+    pub(super) fn open(&self) -> io::Result<Dir> {
+        self.place.open()
     }
 }
 

@@ -1,11 +1,13 @@
 //! Records the changes of a call before they are made.
 
+use super::files::{append_line, save, sync_folder};
 use super::original::{Fingerprint, Original};
 use super::record::{After, Before, CallLine, Change, RecordLine, TurnLine, TurnRecord, Unsaved};
 use super::steps::step_to_continue;
-use super::storage::{UndoError, UndoStore, append_line, save, sync_folder};
+use super::storage::{UndoError, UndoStore};
 use crate::Workspace;
-use lango_core::Caller;
+use crate::declaration::Call;
+use crate::file_error::FileError;
 use std::path::{Path, PathBuf};
 use std::sync::MutexGuard;
 
@@ -16,7 +18,7 @@ const MAX_CHANGES: usize = 1_000;
 /// nothing.
 pub(crate) struct Recorder<'a> {
     turn: Option<LockedTurn<'a>>,
-    caller: &'a Caller,
+    call: &'a Call,
 }
 
 struct LockedTurn<'a> {
@@ -37,11 +39,8 @@ pub(crate) struct FileWrite<'a> {
 
 impl<'a> Recorder<'a> {
     /// Starts to record a call, after the calls of the same turn that are changing files.
-    pub(crate) fn new(
-        store: Option<&'a UndoStore>,
-        workspace: &Workspace,
-        caller: &'a Caller,
-    ) -> Self {
+    pub(crate) fn new(store: Option<&'a UndoStore>, workspace: &Workspace, call: &'a Call) -> Self {
+        let caller = &call.caller;
         let turn = store.map(|store| LockedTurn {
             store,
             turn: TurnLine {
@@ -52,7 +51,15 @@ impl<'a> Recorder<'a> {
             },
             _lock: store.lock(&caller.turn),
         });
-        Self { turn, caller }
+        Self { turn, call }
+    }
+
+    /// Fails if the call was cancelled. Check it right before a change: a recorded change that is not made is harmless.
+    pub(crate) fn expect_running(&self) -> Result<(), FileError> {
+        if self.call.cancellation.is_cancelled() {
+            return Err(FileError::Cancelled);
+        }
+        Ok(())
     }
 
     /// Saves the original of a file, and records that the call writes the file and creates its missing parents.
@@ -92,11 +99,11 @@ impl<'a> Recorder<'a> {
             return Ok(());
         }
         let line = RecordLine::Call(CallLine {
-            call: self.caller.call.clone(),
-            trust: self.caller.trust,
+            call: self.call.caller.call.clone(),
+            trust: self.call.caller.trust,
             changes: changes(turn, &record)?,
         });
-        Ok(append_line(record.dir(), &line)?)
+        Ok(append_line(&record.open()?, &line)?)
     }
 }
 
@@ -146,8 +153,9 @@ impl LockedTurn<'_> {
         let number = record.counts().1 + 1;
         let change = self.limited(record, &write.path, before(Some(number)), after);
         if !matches!(change.before, Before::Unsaved { .. }) {
-            save(record.dir(), &number.to_string(), bytes)?;
-            sync_folder(record.dir())?;
+            let dir = record.open()?;
+            save(&dir, &number.to_string(), bytes)?;
+            sync_folder(&dir)?;
             self.store.note_saved(&self.turn, size)?;
         }
         Ok(change)

@@ -3,14 +3,14 @@
 //! followed.
 
 use super::check::{CHANGED, UndoAction, locate, relative};
+use super::files::{found, sync_folder};
 use super::original::{Fingerprint, mode_of};
 use super::record::{After, Before, TurnRecord};
 use super::steps::Step;
-use super::storage::{UndoError, UndoStore};
+use super::storage::UndoError;
 use crate::replace::{exchange, rename_without_replacing, temporary_name, write_temporary};
 use crate::{Trash, Workspace};
 use cap_std::fs::{Dir, File, Metadata, MetadataExt};
-use lango_core::Timestamp;
 use rustix::fs::{Gid, Uid, fchown};
 use serde::Serialize;
 use std::ffi::OsStr;
@@ -82,8 +82,8 @@ impl TurnRecord {
         results
     }
 
-    /// Marks the turn as undone, and deletes the originals of files that were restored.
-    pub fn finish_undo(&self, results: &[UndoResult], now: Timestamp) -> Result<(), UndoError> {
+    /// Deletes the originals of files that were restored.
+    pub fn delete_restored(&self, results: &[UndoResult]) -> Result<(), UndoError> {
         let steps = self.steps();
         let skipped = steps
             .iter()
@@ -94,7 +94,12 @@ impl TurnRecord {
             Before::File { saved, .. } => saved,
             _ => None,
         });
-        UndoStore::finish(self, &saved.collect::<Vec<_>>(), now)
+        let saved: Vec<u32> = saved.collect();
+        let dir = self.open()?;
+        for number in (1..=self.counts().1).filter(|number| !saved.contains(number)) {
+            found(dir.remove_file(number.to_string()))?;
+        }
+        Ok(())
     }
 
     fn undo_step(&self, workspace: &Workspace, trash: &Trash, step: &Step) -> UndoOutcome {
@@ -115,7 +120,7 @@ impl TurnRecord {
                 _ => Err(CHANGED.to_owned()),
             },
         };
-        match done {
+        match done.and_then(|()| sync_parent(workspace, step)) {
             Ok(()) => UndoOutcome::Restored,
             Err(reason) => UndoOutcome::Skipped { reason },
         }
@@ -139,6 +144,14 @@ impl TurnRecord {
         let (folder, name) = target.parent_and_name().ok_or(CHANGED)?;
         put_back(folder.dir(), name, written, (&original, *mode)).map_err(Refusal::into_reason)
     }
+}
+
+/// Waits until an undone step is on the disk: its original is deleted next.
+fn sync_parent(workspace: &Workspace, step: &Step) -> Result<(), String> {
+    let target = locate(workspace, &step.path)?;
+    let (folder, _) = target.parent_and_name().ok_or(CHANGED)?;
+    let synced = sync_folder(folder.dir());
+    synced.map_err(|error| format!("it is restored, but perhaps not on the disk: {error}"))
 }
 
 fn remove_file(workspace: &Workspace, step: &Step) -> Result<(), String> {

@@ -1,18 +1,16 @@
 //! The folder with the records of all turns: finds them, and deletes the oldest when they take too much space.
 
+use super::files::{
+    TurnFolder, append_line, create_folder, folder_name, folder_size, found, sync_folder,
+};
 use super::original::MAX_FILE_BYTES;
-use super::record::{RECORD_FILE, RecordLine, TurnLine, TurnRecord, timestamp};
+use super::record::{RECORD_FILE, RecordLine, RecordedTurn, TurnLine, TurnRecord, timestamp};
 use cap_fs_ext::DirExt;
 use cap_std::ambient_authority;
-use cap_std::fs::{
-    Dir, DirBuilder, DirBuilderExt, OpenOptions, OpenOptionsExt, Permissions, PermissionsExt,
-};
+use cap_std::fs::{Dir, Permissions, PermissionsExt};
 use lango_core::{SessionId, Timestamp, TurnId};
-use rustix::fs::{Mode, OFlags, fsync, openat};
-use sha2::{Digest as _, Sha256};
-use std::ffi::OsString;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -92,18 +90,13 @@ impl UndoStore {
     }
 
     /// Lists the turns with recorded changes, the most recently changed first. Skips records that cannot be read.
-    pub fn turns(&self) -> Result<Vec<TurnRecord>, UndoError> {
-        let Some(folder) = self.open_existing()? else {
-            return Ok(Vec::new());
-        };
-        let mut records = Vec::new();
-        for entry in entries(&folder)? {
-            let session = folder.open_dir_nofollow(&entry.session)?;
-            let dir = session.open_dir_nofollow(&entry.turn)?;
-            records.extend(TurnRecord::read(dir)?);
-        }
-        records.sort_by(|a, b| (b.updated(), b.turn()).cmp(&(a.updated(), a.turn())));
-        Ok(records)
+    pub fn turns(&self) -> Result<Vec<RecordedTurn>, UndoError> {
+        let folders = self.folders()?.into_iter();
+        let mut turns: Vec<RecordedTurn> = folders
+            .filter_map(|folder| RecordedTurn::read(&folder.open().ok()?).ok().flatten())
+            .collect();
+        turns.sort_by(|a, b| (b.updated(), b.turn()).cmp(&(a.updated(), a.turn())));
+        Ok(turns)
     }
 
     /// Returns the record of a turn, if it changed files.
@@ -112,16 +105,7 @@ impl UndoStore {
         session: &SessionId,
         turn: &TurnId,
     ) -> Result<Option<TurnRecord>, UndoError> {
-        let Some(folder) = self.open_existing()? else {
-            return Ok(None);
-        };
-        let dir = folder.open_dir_nofollow(folder_name(session.as_str()));
-        let dir = dir.and_then(|dir| dir.open_dir_nofollow(folder_name(turn.as_str())));
-        let record = match dir {
-            Ok(dir) => TurnRecord::read(dir)?,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-            Err(error) => return Err(error.into()),
-        };
+        let record = TurnRecord::read(TurnFolder::of(&self.folder, session, turn))?;
         Ok(record.filter(|record| record.session() == session && record.turn() == turn))
     }
 
@@ -133,26 +117,12 @@ impl UndoStore {
         Ok(found(folder.remove_dir_all(folder_name(session.as_str())))?)
     }
 
-    /// Marks a turn as undone, and deletes the originals of the files that were restored: all but those numbered in
-    /// `kept`.
-    pub(super) fn finish(
-        record: &TurnRecord,
-        kept: &[u32],
-        now: Timestamp,
-    ) -> Result<(), UndoError> {
-        append_line(record.dir(), &RecordLine::Undone { time: now })?;
-        for number in (1..=record.counts().1).filter(|number| !kept.contains(number)) {
-            found(record.dir().remove_file(number.to_string()))?;
-        }
-        Ok(())
-    }
-
     pub(super) fn limits(&self) -> &UndoLimits {
         &self.limits
     }
 
     /// Locks a turn, so that its calls record and make their changes one after the other.
-    pub(super) fn lock(&self, turn: &TurnId) -> MutexGuard<'_, ()> {
+    pub(crate) fn lock(&self, turn: &TurnId) -> MutexGuard<'_, ()> {
         let mut hasher = DefaultHasher::new();
         turn.hash(&mut hasher);
         let at = usize::try_from(hasher.finish() % LOCKS as u64).unwrap_or_default();
@@ -173,38 +143,39 @@ impl UndoStore {
             .create(&self.folder)?;
         let folder = Dir::open_ambient_dir(&self.folder, ambient_authority())?;
         folder.set_permissions(".", Permissions::from_mode(0o700))?;
-        self.drop_oldest(&folder, None)?;
+        self.drop_oldest(None)?;
         let session = create_folder(&folder, &folder_name(turn.session.as_str()))?;
         let dir = create_folder(&session, &folder_name(turn.turn.as_str()))?;
         append_line(&dir, &RecordLine::Turn(turn.clone()))?;
         for dir in [&dir, &session, &folder] {
             sync_folder(dir)?;
         }
-        let record = TurnRecord::read(dir)?;
+        let record = self.turn(&turn.session, &turn.turn)?;
         Ok(record.ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))?)
     }
 
     /// Returns the size of the originals of a turn.
     pub(super) fn size_of(record: &TurnRecord) -> Result<u64, UndoError> {
-        Ok(folder_size(record.dir())?)
+        Ok(folder_size(&record.open()?)?)
     }
 
     /// Notes that so many bytes were saved for a turn. If that is much, drops the oldest other turns.
     pub(super) fn note_saved(&self, turn: &TurnLine, bytes: u64) -> Result<(), UndoError> {
         let saved = self.unchecked_bytes.fetch_add(bytes, Ordering::Relaxed) + bytes;
-        if saved > self.limits.turn_bytes
-            && let Some(folder) = self.open_existing()?
-        {
-            let names = [turn.session.as_str(), turn.turn.as_str()].map(folder_name);
-            self.drop_oldest(&folder, Some(&names))?;
+        if saved > self.limits.turn_bytes {
+            let current = TurnFolder::of(&self.folder, &turn.session, &turn.turn);
+            self.drop_oldest(Some(&current))?;
         }
         Ok(())
     }
 
     /// Drops turns that are too old, and the oldest ones until a whole turn fits in the limit. Never drops `current`.
-    fn drop_oldest(&self, folder: &Dir, current: Option<&[String; 2]>) -> io::Result<()> {
+    fn drop_oldest(&self, current: Option<&TurnFolder>) -> io::Result<()> {
         self.unchecked_bytes.store(0, Ordering::Relaxed);
-        let mut entries = entries(folder)?;
+        let Some(folder) = self.open_existing()? else {
+            return Ok(());
+        };
+        let mut entries: Vec<Entry> = self.folders()?.into_iter().filter_map(Entry::of).collect();
         entries.sort_by_key(|entry| entry.updated);
         let mut count = entries.len();
         let mut bytes: u64 = entries.iter().map(|entry| entry.bytes).sum();
@@ -215,20 +186,40 @@ impl UndoStore {
         let oldest = SystemTime::now().checked_sub(self.limits.age);
         let oldest = oldest.map_or(Timestamp(0), timestamp);
         for entry in entries {
-            let is_current = current.is_some_and(|[session, turn]| {
-                entry.session == session.as_str() && entry.turn == turn.as_str()
-            });
             let fits = bytes <= most && count < self.limits.turns && entry.updated >= oldest;
-            if fits || is_current {
+            if fits || current == Some(&entry.folder) {
                 continue;
             }
-            found(folder.remove_dir_all(Path::new(&entry.session).join(&entry.turn)))?;
+            let TurnFolder { session, turn, .. } = &entry.folder;
+            found(folder.remove_dir_all(Path::new(session).join(turn)))?;
             // Fails if the session has other turns.
-            let _ = folder.remove_dir(&entry.session);
+            let _ = folder.remove_dir(session);
             bytes -= entry.bytes;
             count -= 1;
         }
         Ok(())
+    }
+
+    /// Lists the folders of all turns. Another process may remove some of them meanwhile.
+    fn folders(&self) -> io::Result<Vec<TurnFolder>> {
+        let Some(folder) = self.open_existing()? else {
+            return Ok(Vec::new());
+        };
+        let mut folders = Vec::new();
+        for session in folder.entries()? {
+            let session = session?.file_name();
+            let Ok(turns) = folder
+                .open_dir_nofollow(&session)
+                .and_then(|dir| dir.entries())
+            else {
+                continue;
+            };
+            for turn in turns.flatten() {
+                let names = (session.clone(), turn.file_name());
+                folders.push(TurnFolder::named(&self.folder, names.0, names.1));
+            }
+        }
+        Ok(folders)
     }
 
     fn open_existing(&self) -> io::Result<Option<Dir>> {
@@ -250,103 +241,25 @@ impl OwnerOnly for std::fs::DirBuilder {
     }
 }
 
-/// The folder of a turn.
+/// The folder of a turn, with what decides whether it is dropped.
 struct Entry {
-    session: OsString,
-    turn: OsString,
+    folder: TurnFolder,
     updated: Timestamp,
     bytes: u64,
 }
 
-/// Lists the folders of all turns. Another process may remove some of them meanwhile.
-fn entries(folder: &Dir) -> io::Result<Vec<Entry>> {
-    let mut entries = Vec::new();
-    for session in folder.entries()? {
-        let session = session?.file_name();
-        let Ok(dir) = folder.open_dir_nofollow(&session) else {
-            continue;
-        };
-        for turn in dir.entries()? {
-            let turn = turn?.file_name();
-            let Ok(dir) = dir.open_dir_nofollow(&turn) else {
-                continue;
-            };
-            let modified = dir
-                .metadata(RECORD_FILE)
-                .and_then(|record| record.modified());
-            let session = session.clone();
-            entries.push(Entry {
-                session,
-                turn,
-                updated: modified.map_or(Timestamp(0), |time| timestamp(time.into_std())),
-                bytes: folder_size(&dir).unwrap_or_default(),
-            });
-        }
-    }
-    Ok(entries)
-}
-
-fn folder_size(dir: &Dir) -> io::Result<u64> {
-    let mut bytes = 0;
-    for entry in dir.entries()? {
-        bytes += entry?.metadata().map_or(0, |metadata| metadata.len());
-    }
-    Ok(bytes)
-}
-
-/// Returns the name of the folder for an id. Ids may come from clients, so they are not used as names.
-fn folder_name(id: &str) -> String {
-    base16ct::lower::encode_string(&Sha256::digest(id)[..16])
-}
-
-fn create_folder(parent: &Dir, name: &str) -> io::Result<Dir> {
-    match parent.create_dir_with(name, DirBuilder::new().mode(0o700)) {
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
-        _ => {}
-    }
-    parent.open_dir_nofollow(name)
-}
-
-/// Writes a private file and waits until it is on the disk.
-pub(super) fn save(dir: &Dir, name: &str, content: &[u8]) -> io::Result<()> {
-    let mut options = OpenOptions::new();
-    options.write(true).create(true).truncate(true).mode(0o600);
-    let mut file = dir.open_with(name, &options)?;
-    file.write_all(content)?;
-    file.sync_all()
-}
-
-/// Appends a line to the record in a folder and waits until it is on the disk. A line that was cut off is ended first.
-pub(super) fn append_line(dir: &Dir, line: &RecordLine) -> io::Result<()> {
-    let mut options = OpenOptions::new();
-    options.read(true).append(true).create(true).mode(0o600);
-    let mut file = dir.open_with(RECORD_FILE, &options)?;
-    let mut text = Vec::new();
-    if file.seek(SeekFrom::End(-1)).is_ok() {
-        let mut last = [0];
-        file.read_exact(&mut last)?;
-        if last != [b'\n'] {
-            text.push(b'\n');
-        }
-    }
-    serde_json::to_writer(&mut text, line)?;
-    text.push(b'\n');
-    file.write_all(&text)?;
-    file.sync_all()
-}
-
-/// Waits until the names in a folder are on the disk.
-pub(super) fn sync_folder(dir: &Dir) -> io::Result<()> {
-    // The handle itself is only a reference to the folder.
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let opened = openat(dir, ".", flags, Mode::empty())?;
-    Ok(fsync(opened)?)
-}
-
-/// Ignores that something does not exist.
-fn found(result: io::Result<()>) -> io::Result<()> {
-    match result {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        result => result,
+impl Entry {
+    /// Reads the entry; `None` if another process has removed it. A folder without a record was just created, unless it
+    /// is old.
+    fn of(folder: TurnFolder) -> Option<Self> {
+        let dir = folder.open().ok()?;
+        let record = dir.metadata(RECORD_FILE);
+        let metadata = record.or_else(|_| dir.dir_metadata());
+        let modified = metadata.and_then(|metadata| metadata.modified()).ok()?;
+        Some(Self {
+            folder,
+            updated: timestamp(modified.into_std()),
+            bytes: folder_size(&dir).unwrap_or_default(),
+        })
     }
 }

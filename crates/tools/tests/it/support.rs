@@ -1,7 +1,7 @@
 //! A fixture with a temporary workspace, and a secret next to it that no tool may reach.
 
 use lango_core::{
-    Caller, Inspection, PreviewLength, SessionId, Timestamp, Tool, ToolError, ToolOutput, TurnId,
+    Caller, Inspection, PreviewLength, SessionId, Tool, ToolError, ToolOutput, TurnId,
 };
 use lango_sandbox::Policy;
 use lango_testkit::tool::caller;
@@ -93,11 +93,14 @@ impl FileFixture {
         self.record(turn).check(&self.workspace, &self.trash)
     }
 
-    /// Undoes a turn and marks it as undone.
+    /// Undoes a turn and deletes the originals of what was restored.
     pub(crate) fn undo(&self, turn: &str, mode: UndoMode) -> Vec<UndoResult> {
-        let record = self.record(turn);
+        self.undo_record(&self.record(turn), mode)
+    }
+
+    pub(crate) fn undo_record(&self, record: &TurnRecord, mode: UndoMode) -> Vec<UndoResult> {
         let results = record.undo(&self.workspace, &self.trash, mode, &|| true);
-        record.finish_undo(&results, Timestamp(5)).unwrap();
+        record.delete_restored(&results).unwrap();
         results
     }
 

@@ -4,7 +4,9 @@ use crate::canary;
 use crate::support::FileFixture;
 use lango_core::{CallId, Caller, SessionId, Trust, TurnId};
 use lango_testkit::tool::caller;
-use lango_tools::{UndoAction, UndoLimits, UndoMode, UndoStep, UndoStore};
+use lango_tools::{
+    RecordedTurn, TurnRecord, UndoAction, UndoLimits, UndoMode, UndoStep, UndoStore,
+};
 use serde_json::{Value, json};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -186,6 +188,51 @@ fn the_oldest_turns_are_dropped_first() {
     wait_for_next_time();
     fixture.call_in("t_51", "fs_write", write("a.txt", "new"));
     assert_eq!(turns(&fixture), ["t_51"]);
+}
+
+#[test]
+fn the_folder_of_a_turn_that_has_just_started_is_not_dropped() {
+    let fixture = FileFixture::new();
+    let started = fixture.undo_store().path().join("session/turn");
+    std::fs::create_dir_all(&started).unwrap();
+    fixture.text("fs_write", write("a.txt", "new"));
+    assert!(started.is_dir());
+    let limits = UndoLimits {
+        age: Duration::ZERO,
+        ..UndoLimits::default()
+    };
+    let fixture = fixture.with_undo_limits(limits);
+    wait_for_next_time();
+    fixture.call_in("t_2", "fs_write", write("a.txt", "newer"));
+    assert!(!started.exists());
+}
+
+#[test]
+fn a_folder_that_cannot_be_read_does_not_hide_the_other_turns() {
+    let fixture = FileFixture::new();
+    fixture.text("fs_write", write("a.txt", "new"));
+    let folder = fixture.undo_store().path().join("session/turn");
+    std::fs::create_dir_all(folder.join("record.jsonl")).unwrap();
+    std::fs::write(fixture.undo_store().path().join("session/file"), "").unwrap();
+    assert_eq!(fixture.undo_store().turns().unwrap().len(), 1);
+}
+
+#[test]
+fn a_list_of_turns_holds_no_open_files() {
+    let fixture = FileFixture::new();
+    for number in 0..20 {
+        let name = format!("{number}.txt");
+        fixture.call_in(&format!("t_{number}"), "fs_write", write(&name, "new"));
+    }
+    let undo = fixture.undo_store();
+    let turns = undo.turns().unwrap();
+    let open = |turn: &RecordedTurn| undo.turn(turn.session(), turn.turn()).unwrap().unwrap();
+    let records: Vec<TurnRecord> = turns.iter().map(open).collect();
+    let folder = undo.path().canonicalize().unwrap();
+    let handles = std::fs::read_dir("/proc/self/fd").unwrap().flatten();
+    let targets = handles.filter_map(|handle| std::fs::read_link(handle.path()).ok());
+    let held = targets.filter(|target| target.starts_with(&folder)).count();
+    assert_eq!((records.len(), held), (20, 0));
 }
 
 /// Waits until the clock of the file system has advanced, so that two files have different times.

@@ -111,6 +111,14 @@ impl SessionStore for BuggyStore {
         self.store.turn_events(session, turn)
     }
 
+    fn undone_seq(
+        &self,
+        session: &SessionId,
+        turn: &TurnId,
+    ) -> BoxFuture<'_, Result<Option<u64>, StoreError>> {
+        self.store.undone_seq(session, turn)
+    }
+
     fn history_of(
         &self,
         session: &SessionId,

@@ -124,6 +124,14 @@ impl SessionStore for FailPointStore {
         self.inner.turn_events(session, turn)
     }
 
+    fn undone_seq(
+        &self,
+        session: &SessionId,
+        turn: &TurnId,
+    ) -> BoxFuture<'_, Result<Option<u64>, StoreError>> {
+        self.inner.undone_seq(session, turn)
+    }
+
     fn history_of(
         &self,
         session: &SessionId,

@@ -77,13 +77,18 @@ async fn one_memory_is_forgotten_by_its_id_and_only_by_its_user() {
         let forgotten = memory.forget_by_id(&UserId::from(user), id).await;
         forgotten.unwrap().unwrap()
     };
+    let has = async |user: &str, id: MemoryId| memory.has(&UserId::from(user), id).await.unwrap();
     for id in [
         MemoryId::Saved(1),
         MemoryId::Observation(1),
         MemoryId::Reflection(3),
     ] {
+        assert!(has("ada", id).await, "{id}");
+        assert!(!has("bob", id).await, "{id}");
         assert_eq!(forget("bob", id).await, []);
     }
+    assert!(!has("ada", MemoryId::Reflection(1)).await);
+    assert!(!has("ada", MemoryId::Saved(3)).await);
     // An id of another kind with the same number is not meant.
     assert_eq!(forget("ada", MemoryId::Reflection(1)).await, []);
     assert_eq!(forget("ada", MemoryId::Observation(3)).await, []);

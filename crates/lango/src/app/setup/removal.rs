@@ -1,11 +1,12 @@
 //! Undoes what `lango setup` wrote: the key of a provider and its settings, or only the selection of a model.
 
-use super::config_file::{self, KeyChange};
-use super::{check_name, provider_change, secret_name};
+use super::key_storage::secret_name;
+use super::{MODEL, check_name, config_file};
 use crate::app::credentials_file::remove_key;
 use crate::app::model_selector::ModelSelector;
 use crate::app::vault::{find_entry, key_settings, remove_secret, secret_of};
 use crate::app::{App, Failure};
+use lango_config::edit::{self, KeyChange};
 use lango_secrets::SecretName;
 use lango_vault::OpenVault;
 use std::path::Path;
@@ -13,8 +14,8 @@ use std::path::Path;
 /// The removal of a provider.
 pub struct Removal {
     provider: String,
-    /// The changes of the user's configuration file, each with the line to print.
-    changes: Vec<(KeyChange, String)>,
+    /// The keys to remove from the user's configuration file, each with the line to print.
+    keys: Vec<(String, String)>,
     /// The secret of the vault with the key.
     secret: Option<SecretName>,
     /// Another setting that uses the secret, which therefore stays.
@@ -30,11 +31,11 @@ impl Removal {
         stored.check()?;
         let path = &app.loaded.paths.user_file;
         let written = |field: &str| config_file::text_at(path, &["providers", provider, field]);
-        let mut changes = Vec::new();
+        let mut keys = Vec::new();
         for field in ["kind", "baseUrl"] {
             if let Some(value) = written(field)? {
                 let line = format!("removed providers.{provider}.{field} = \"{value}\"");
-                changes.push((provider_change(provider, field, None), line));
+                keys.push((format!("providers.{provider}.{field}"), line));
             }
         }
         // A variable, or a secret with another name, is the user's own choice.
@@ -44,7 +45,7 @@ impl Removal {
         let secret = (named == Some(secret.as_str())).then_some(secret);
         if let Some(secret) = &secret {
             let line = format!("removed providers.{provider}.apiKeyEnv = \"secret:{secret}\"");
-            changes.push((provider_change(provider, "apiKeyEnv", None), line));
+            keys.push((format!("providers.{provider}.apiKeyEnv"), line));
         }
         let own = format!("providers.{provider}.apiKeyEnv");
         let other_use = key_settings(&app.loaded.settings)
@@ -54,10 +55,10 @@ impl Removal {
         let model = config_file::text_at(path, &["agent", "model"])?;
         let of_provider = |model: &String| model.starts_with(&format!("{provider}/"));
         if let Some(model) = model.filter(of_provider) {
-            changes.push((model_change(), format!("removed agent.model = \"{model}\"")));
+            keys.push((MODEL.to_owned(), format!("removed {MODEL} = \"{model}\"")));
         }
         let has_stored_key = stored.providers().iter().any(|name| name == provider);
-        if changes.is_empty() && !has_stored_key {
+        if keys.is_empty() && !has_stored_key {
             let message = format!("`lango setup` has stored nothing for `{provider}`");
             return Err(Failure::usage(message).next(
                 "run `lango config show --origin` to see the providers and where their keys are stored",
@@ -65,7 +66,7 @@ impl Removal {
         }
         Ok(Self {
             provider: provider.to_owned(),
-            changes,
+            keys,
             secret,
             other_use,
             has_stored_key,
@@ -81,11 +82,11 @@ impl Removal {
     pub async fn write(self, app: &App, vault: Option<&OpenVault>) -> Result<Vec<String>, Failure> {
         let provider = &self.provider;
         let mut lines = Vec::new();
-        let keys = app.credentials.stored().path();
-        if self.has_stored_key && remove_key(keys, provider)? {
+        let stored = app.credentials.stored().path();
+        if self.has_stored_key && remove_key(stored, provider)? {
             lines.push(format!(
                 "removed the key of {provider} from {}",
-                keys.display()
+                stored.display()
             ));
         }
         if let (Some(name), Some(vault)) = (&self.secret, vault)
@@ -99,23 +100,28 @@ impl Removal {
                 "left the secret {name} in the vault, because {key} uses it"
             ));
         }
-        let (changes, changed): (Vec<KeyChange>, Vec<String>) = self.changes.into_iter().unzip();
+        let (keys, removed): (Vec<String>, Vec<String>) = self.keys.into_iter().unzip();
         let path = &app.loaded.paths.user_file;
-        if !changes.is_empty() {
-            config_file::change(path, &changes)?;
-            config_file::remove_empty_table(path, &["providers", provider])?;
+        if !keys.is_empty() {
+            edit::change_keys(path, &unsets(path, provider, keys)?)?;
         }
         let file = path.display();
-        lines.extend(changed.into_iter().map(|line| format!("{line} in {file}")));
+        lines.extend(removed.into_iter().map(|line| format!("{line} in {file}")));
         Ok(lines)
     }
 }
 
-fn model_change() -> KeyChange {
-    KeyChange {
-        path: vec!["agent".to_owned(), "model".to_owned()],
-        value: None,
+/// Returns the changes that remove these keys, and the section of the provider if nothing would be left in it.
+fn unsets(path: &Path, provider: &str, mut keys: Vec<String>) -> Result<Vec<KeyChange>, Failure> {
+    let section = format!("providers.{provider}");
+    let names = config_file::names_in(path, &["providers", provider])?;
+    let is_removed = |name: &String| keys.contains(&format!("{section}.{name}"));
+    if !names.is_empty() && names.iter().all(is_removed) {
+        keys.retain(|key| !key.starts_with(&format!("{section}.")));
+        keys.push(section);
     }
+    let unset = |key| KeyChange::Unset { key };
+    Ok(keys.into_iter().map(unset).collect())
 }
 
 /// Removes `agent.model` from the user's configuration file. Returns what was done.
@@ -124,7 +130,7 @@ pub fn unset_model(app: &App) -> Result<String, Failure> {
     let shown = path.display();
     Ok(match config_file::text_at(path, &["agent", "model"])? {
         Some(model) => {
-            config_file::change(path, &[model_change()])?;
+            edit::unset(path, MODEL)?;
             format!("removed agent.model = \"{model}\" in {shown}")
         }
         None => format!("{shown} selects no model"),

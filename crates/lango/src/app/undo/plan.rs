@@ -1,16 +1,17 @@
 //! The plan of an undo, and its execution under the session's lease.
 
 use super::other_calls::{OtherCall, other_calls};
-use super::select::message_of;
+use super::select::{limited_record, message_of};
 use super::{LIST, UndoChoice};
 use crate::app::App;
 use crate::app::failure::Failure;
 use crate::app::sessions::Sessions;
 use lango_core::text::count;
 use lango_core::{Clock, EventBatch, SessionId, SessionStore, SkippedPath, Text, TurnId};
-use lango_engine::{SystemClock, UndoError, UndoableTurn, UndoneFiles, is_undone};
+use lango_engine::{SystemClock, UndoError, UndoableTurn, UndoneFiles};
 use lango_tools::{
-    Trash, TurnRecord, UndoAction, UndoMode, UndoOutcome, UndoResult, UndoStep, Workspace,
+    Trash, TurnRecord, UndoAction, UndoMode, UndoOutcome, UndoResult, UndoStep, UndoStore,
+    Workspace,
 };
 use serde::Serialize;
 use std::sync::Arc;
@@ -30,6 +31,8 @@ pub struct UndoPlan {
     record: TurnRecord,
     #[serde(skip)]
     store: Arc<dyn SessionStore>,
+    #[serde(skip)]
+    undo: UndoStore,
     #[serde(skip)]
     workspace: Workspace,
     #[serde(skip)]
@@ -68,9 +71,6 @@ impl App {
         let Some(message) = message_of(&events) else {
             return Err(UndoError::UnknownTurn { session, turn }.into());
         };
-        if is_undone(&*store, &session, &turn).await? {
-            return Err(UndoError::AlreadyUndone { turn }.into());
-        }
         let mut plan = UndoPlan {
             steps: Vec::new(),
             not_undone: other_calls(&events, &record),
@@ -79,6 +79,7 @@ impl App {
             message,
             record,
             store,
+            undo: self.undo.clone(),
             workspace: self.workspace.clone(),
             trash: self.trash.clone(),
         };
@@ -108,9 +109,11 @@ impl UndoPlan {
     /// restored.
     ///
     /// # Errors
-    /// A turn of the session is running or waits, the turn was undone meanwhile, or nothing could be restored.
+    /// A turn of the session is running or waits, the turn made further changes or was undone meanwhile, or nothing
+    /// could be restored.
     pub async fn run(mut self, mode: UndoMode) -> Result<UndoReport, Failure> {
         let leased = UndoableTurn::lease(&*self.store, &self.session, &self.turn).await?;
+        self.expect_same(&leased)?;
         self.check();
         let obstacles = self.obstacles().count();
         if obstacles > 0 && (mode == UndoMode::Whole || obstacles == self.steps.len()) {
@@ -137,7 +140,7 @@ impl UndoPlan {
             trust: record.trust(),
         };
         let event = leased.record(&*self.store, undone, now).await?;
-        record.finish_undo(&results, now)?;
+        record.delete_restored(&results)?;
         let is_skipped =
             |result: &UndoResult| matches!(result.outcome, UndoOutcome::Skipped { .. });
         Ok(UndoReport {
@@ -149,6 +152,21 @@ impl UndoPlan {
             not_undone: self.not_undone,
             event,
         })
+    }
+
+    /// Fails if the turn did something since the plan was made. No one has seen that, and it could never be undone.
+    fn expect_same(&self, leased: &UndoableTurn) -> Result<(), Failure> {
+        let record = self.undo.turn(&self.session, &self.turn)?;
+        let left = leased.left.as_deref();
+        let record = record.map(|record| limited_record(record, &self.workspace, left));
+        let not_undone = other_calls(&leased.events, &self.record);
+        if record.as_ref() == Some(&self.record) && not_undone == self.not_undone {
+            return Ok(());
+        }
+        let turn = &self.turn;
+        let message =
+            format!("nothing was changed, because turn `{turn}` did more since this was shown");
+        Err(Failure::failed(message).next(format!("run `lango undo {turn}` again")))
     }
 
     fn check(&mut self) {

@@ -5,9 +5,9 @@ use crate::app::App;
 use crate::app::failure::Failure;
 use crate::app::sessions::Sessions;
 use lango_core::text::one_line;
-use lango_core::{Event, EventBody, SessionStore, StoreError, TurnId, UserId};
-use lango_engine::is_undone;
-use lango_tools::TurnRecord;
+use lango_core::{Event, EventBody, SessionStore, SkippedPath, StoreError, UserId};
+use lango_engine::{UndoError, paths_left};
+use lango_tools::{RecordedTurn, TurnRecord, Workspace};
 
 /// Maximum length of a message in a list, in characters.
 const MESSAGE_CHARS: usize = 60;
@@ -20,93 +20,100 @@ impl App {
         limit: usize,
     ) -> Result<Vec<FileTurn>, Failure> {
         let mut turns = Vec::new();
-        for record in self.records_here(&self.users())? {
+        for recorded in self.turns_here(&self.users())? {
             if turns.len() == limit {
                 break;
             }
             // The session may have been deleted elsewhere, or belong to another database.
-            let (session, turn) = (record.session(), record.turn());
+            let (session, turn) = (recorded.session(), recorded.turn());
             let events = sessions.store.turn_events(session, turn).await?;
             let Some(message) = message_of(&events) else {
                 continue;
             };
-            let is_undone =
-                record.is_undone() || is_undone(&*sessions.store, session, turn).await?;
+            let Some(record) = self.undo.turn(session, turn)? else {
+                continue;
+            };
+            let left = paths_left(&*sessions.store, session, turn).await?;
             turns.push(FileTurn {
                 session: session.clone(),
                 turn: turn.clone(),
                 message,
-                updated: record.updated(),
+                updated: recorded.updated(),
                 paths: self.shown_paths(&record),
-                is_undone,
+                is_undone: left.is_some(),
+                left: left.unwrap_or_default(),
             });
         }
         Ok(turns)
     }
 
-    /// Returns the record of the turn to undo.
+    /// Returns the record of the turn to undo, limited to what an earlier undo left.
     pub(super) async fn record_to_undo(
         &self,
         sessions: &Sessions,
         choice: UndoChoice<'_>,
     ) -> Result<TurnRecord, Failure> {
-        let record = self.chosen_record(sessions, choice).await?;
-        if record.folder() == self.folder() {
-            return Ok(record);
+        let chosen = self.chosen_turn(sessions, choice).await?;
+        let (session, turn) = (chosen.session(), chosen.turn());
+        if chosen.folder() != self.folder() {
+            let message = format!("turn `{turn}` worked in `{}`", chosen.folder());
+            return Err(Failure::usage(message).next(format!("run `lango undo {turn}` there")));
         }
-        let turn = record.turn();
-        let message = format!("turn `{turn}` worked in `{}`", record.folder());
-        Err(Failure::usage(message).next(format!("run `lango undo {turn}` there")))
+        let turn = turn.clone();
+        let left = paths_left(&*sessions.store, session, &turn).await?;
+        if left.as_ref().is_some_and(Vec::is_empty) {
+            return Err(UndoError::AlreadyUndone { turn }.into());
+        }
+        let Some(record) = self.undo.turn(session, &turn)? else {
+            return Err(no_changes(turn.as_str()));
+        };
+        Ok(limited_record(record, &self.workspace, left.as_deref()))
     }
 
-    async fn chosen_record(
+    async fn chosen_turn(
         &self,
         sessions: &Sessions,
         choice: UndoChoice<'_>,
-    ) -> Result<TurnRecord, Failure> {
+    ) -> Result<RecordedTurn, Failure> {
         let store = &*sessions.store;
-        let (records, nothing) = match choice {
-            UndoChoice::Turn(prefix) => return self.record_with_prefix(prefix),
+        let (turns, nothing) = match choice {
+            UndoChoice::Turn(prefix) => return self.turn_with_prefix(prefix),
             UndoChoice::LastHere => (
-                self.records_here(&[self.user()])?,
+                self.turns_here(&[self.user()])?,
                 format!(
                     "no turn changed files in `{}` with lango's file tools, or all were undone; changes of commands are not recorded",
                     self.folder()
                 ),
             ),
             UndoChoice::LastOf(session) => {
-                let records = self.undo.turns()?.into_iter();
-                let records = records.filter(|record| record.session() == session);
+                let turns = self.undo.turns()?.into_iter();
+                let turns = turns.filter(|turn| turn.session() == session);
                 let nothing = "no turn of this session changed files with lango's file tools, or all were undone; changes of commands are not recorded";
-                (records.collect(), nothing.to_owned())
+                (turns.collect(), nothing.to_owned())
             }
         };
-        for record in records {
-            if !record.is_undone() && is_undoable(store, &record).await? {
-                return Ok(record);
+        for turn in turns {
+            if is_undoable(store, &turn).await? {
+                return Ok(turn);
             }
         }
         Err(Failure::usage(nothing).next(LIST))
     }
 
-    fn record_with_prefix(&self, prefix: &str) -> Result<TurnRecord, Failure> {
+    fn turn_with_prefix(&self, prefix: &str) -> Result<RecordedTurn, Failure> {
         let users = self.users();
-        let mut records = self.undo.turns()?;
-        records.retain(|record| {
-            users.contains(record.user()) && record.turn().as_str().starts_with(prefix)
-        });
-        if let Some(exact) = records.iter().position(|record| *record.turn() == prefix) {
-            return Ok(records.swap_remove(exact));
+        let mut turns = self.undo.turns()?;
+        turns
+            .retain(|turn| users.contains(turn.user()) && turn.turn().as_str().starts_with(prefix));
+        if let Some(exact) = turns.iter().position(|turn| *turn.turn() == prefix) {
+            return Ok(turns.swap_remove(exact));
         }
-        match records.as_slice() {
+        match turns.as_slice() {
             [] if prefix.is_empty() => {
                 Err(Failure::usage("the id of the turn is empty").next(LIST))
             }
-            [] => {
-                let message = format!("no file changes of a turn `{prefix}` are recorded");
-                Err(Failure::usage(message).next(LIST))
-            }
-            [_] => Ok(records.swap_remove(0)),
+            [] => Err(no_changes(prefix)),
+            [_] => Ok(turns.swap_remove(0)),
             [one, two, ..] => {
                 let message = format!(
                     "more than one turn id starts with `{prefix}`: {}, {}",
@@ -119,11 +126,11 @@ impl App {
     }
 
     /// Returns the turns of these users that changed files in this folder, the most recently changed first.
-    fn records_here(&self, users: &[UserId]) -> Result<Vec<TurnRecord>, Failure> {
+    fn turns_here(&self, users: &[UserId]) -> Result<Vec<RecordedTurn>, Failure> {
         let folder = self.folder();
-        let mut records = self.undo.turns()?;
-        records.retain(|record| users.contains(record.user()) && record.folder() == folder);
-        Ok(records)
+        let mut turns = self.undo.turns()?;
+        turns.retain(|turn| users.contains(turn.user()) && turn.folder() == folder);
+        Ok(turns)
     }
 
     /// Returns the paths of a turn relative to the workspace.
@@ -138,10 +145,29 @@ impl App {
 }
 
 /// Whether the log has the turn, and does not say that it was undone.
-async fn is_undoable(store: &dyn SessionStore, record: &TurnRecord) -> Result<bool, StoreError> {
-    let (session, turn): (_, &TurnId) = (record.session(), record.turn());
-    let events = store.turn_events(session, turn).await?;
-    Ok(!events.is_empty() && !is_undone(store, session, turn).await?)
+async fn is_undoable(store: &dyn SessionStore, turn: &RecordedTurn) -> Result<bool, StoreError> {
+    let (session, turn) = (turn.session(), turn.turn());
+    if store.undone_seq(session, turn).await?.is_some() {
+        return Ok(false);
+    }
+    Ok(!store.turn_events(session, turn).await?.is_empty())
+}
+
+/// Limits a record to what an earlier undo left, if there was one.
+pub(super) fn limited_record(
+    record: TurnRecord,
+    workspace: &Workspace,
+    left: Option<&[SkippedPath]>,
+) -> TurnRecord {
+    match left {
+        Some(left) => record.limited_to(workspace, left),
+        None => record,
+    }
+}
+
+fn no_changes(turn: &str) -> Failure {
+    let message = format!("no file changes of a turn `{turn}` are recorded");
+    Failure::usage(message).next(LIST)
 }
 
 /// Returns the start of the message that began a turn.

@@ -20,6 +20,7 @@ use lango::app::Failure;
 use lango::app::attach::{check_files, mentioned_files, missing_files, read_mentioned};
 use lango::app::sessions::{Sessions, open_session};
 use lango::app::signals::StopSignals;
+use lango::app::undo::UndoPlan;
 use lango::app::{App, Persistence};
 use lango_core::text::sanitize;
 use lango_core::{Model, PermissionMode, SessionId, UserInput};
@@ -123,6 +124,8 @@ struct Chat<'a> {
     lines: Option<LineReader>,
     /// Reads answers from the terminal if the lines come from a pipe.
     answers: Option<LineReader>,
+    /// The undo that was shown last, until the user confirms it.
+    offered_undo: Option<UndoPlan>,
     /// Whether a turn of this chat has run.
     has_run: bool,
     /// When the user last pressed Ctrl-C at an empty prompt.
@@ -163,6 +166,7 @@ impl<'a> Chat<'a> {
             input,
             lines: None,
             answers: None,
+            offered_undo: None,
             has_run: false,
             last_interrupt: None,
         }

@@ -53,7 +53,7 @@ const COMMANDS: &[(SlashCommand, &str, &str)] = &[
     (
         SlashCommand::Undo,
         "/undo",
-        "restore the files that the last turn changed: /undo [TURN]",
+        "show what the last turn changed in files, and take it back: /undo [TURN]",
     ),
     (
         SlashCommand::Diff,

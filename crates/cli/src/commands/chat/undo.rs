@@ -1,7 +1,7 @@
 //! `/undo` and `/diff`: restores and shows what file tools changed.
 
 use super::Chat;
-use crate::screen::{self, count};
+use crate::screen::{self, PREVIEW_ROWS, count};
 use lango::app::Failure;
 use lango::app::undo::{DiffChoice, UndoChoice};
 use lango_core::text::sanitize;
@@ -10,24 +10,50 @@ use lango_tools::UndoMode;
 /// The number of lines of each file's diff.
 const DIFF_LINES: usize = 200;
 
+/// What follows `/undo` to confirm it.
+const CONFIRM: &str = "yes";
+const CONFIRM_PARTIAL: &str = "partial";
+
 impl Chat<'_> {
-    /// Undoes the file changes of a turn: of the last one that changed files, or of the one with this id. The plan is
-    /// printed first; it is refused as a whole if a file has changed since.
-    pub(super) async fn undo(&mut self, turn: &str) -> Result<(), Failure> {
+    /// Shows what undoing a turn would restore: the last one that changed files, or the one with this id. `/undo yes` then
+    /// does it.
+    pub(super) async fn undo(&mut self, argument: &str) -> Result<(), Failure> {
         let session = self.conversation.session().clone();
-        let choice = if turn.is_empty() {
-            UndoChoice::LastOf(&session)
-        } else {
-            UndoChoice::Turn(turn)
+        let choice = match argument {
+            CONFIRM => return self.run_undo(UndoMode::Whole).await,
+            CONFIRM_PARTIAL => return self.run_undo(UndoMode::Partial).await,
+            "" => UndoChoice::LastOf(&session),
+            turn => UndoChoice::Turn(turn),
         };
         let plan = self.app.undo_plan(&self.sessions, choice).await?;
         screen::print(&format!("undoing \"{}\"", sanitize(&plan.message)))?;
         for line in plan.lines() {
             screen::print(&line)?;
         }
-        let report = plan.run(UndoMode::Whole).await?;
+        let choice = DiffChoice::Turn(UndoChoice::Turn(plan.turn.as_str()));
+        self.print_differences(choice, PREVIEW_ROWS).await?;
+        let is_blocked = plan.obstacles().next().is_some();
+        self.offered_undo = Some(plan);
+        Ok(screen::print(if is_blocked {
+            "/undo partial restores the other files; the ones that changed since stay as they are"
+        } else {
+            "/undo yes takes these changes back"
+        })?)
+    }
+
+    /// Carries out the plan that was shown last.
+    async fn run_undo(&mut self, mode: UndoMode) -> Result<(), Failure> {
+        let Some(plan) = self.offered_undo.take() else {
+            let message = "nothing was shown yet that could be undone";
+            return Err(Failure::usage(message).next("/undo shows it"));
+        };
+        let report = plan.run(mode).await?;
         // The log of the session has a new event.
         self.conversation.refresh().await?;
+        for skipped in &report.skipped {
+            let (path, reason) = (sanitize(&skipped.path), sanitize(&skipped.reason));
+            screen::print(&format!("left {path}: {reason}"))?;
+        }
         let restored = count(report.restored.len() as u64, "path");
         Ok(screen::print(&format!("undone: {restored} restored"))?)
     }
@@ -36,16 +62,25 @@ impl Chat<'_> {
     pub(super) async fn show_diff(&mut self) -> Result<(), Failure> {
         let session = self.conversation.session().clone();
         let choice = DiffChoice::Session(&session);
+        if self.print_differences(choice, DIFF_LINES).await? == 0 {
+            screen::print(
+                "no file differs from before this session (what commands changed is not recorded)",
+            )?;
+        }
+        Ok(())
+    }
+
+    /// Prints the diffs of files, each with at most this many lines. Returns the number of files.
+    async fn print_differences(
+        &self,
+        choice: DiffChoice<'_>,
+        max_lines: usize,
+    ) -> Result<usize, Failure> {
         let files = self
             .app
-            .file_differences(&self.sessions, choice, DIFF_LINES)
+            .file_differences(&self.sessions, choice, max_lines)
             .await?;
-        if files.is_empty() {
-            return Ok(screen::print(
-                "no file differs from before this session (what commands changed is not recorded)",
-            )?);
-        }
-        for file in files {
+        for file in &files {
             let counts = file
                 .lines
                 .map(|(added, removed)| format!(" +{added} −{removed}"));
@@ -59,6 +94,6 @@ impl Chat<'_> {
             lines.extend(lango_markdown::diff(&file.diff, self.palette.markdown()));
             screen::print_rendered(&lines.join("\n"))?;
         }
-        Ok(())
+        Ok(files.len())
     }
 }

@@ -2,8 +2,8 @@
 
 use super::tmux::{NARROW, Tmux, WIDE};
 use crate::lango::Lango;
-use crate::models::Provider;
-use lango_testkit::model::{call, delegate_and_finish, say};
+use crate::models::{Provider, flags};
+use lango_testkit::model::{call, calls, delegate_and_finish, say};
 use serde_json::json;
 use std::fs;
 
@@ -37,18 +37,50 @@ fn undo_restores_a_file_and_lists_commands_as_not_undone() {
         let screen = terminal.wait_for("changed notes.md");
         assert!(screen.contains("+other"), "{screen}");
         terminal.say("/undo");
-        let screen = terminal.wait_for("undone: 1 path restored");
-        assert_eq!(fs::read_to_string(&path).unwrap(), before);
+        let screen = terminal.wait_for("/undo yes takes these changes back");
+        assert_eq!(fs::read_to_string(&path).unwrap(), "other\n");
         let (_, undone) = screen.split_once("> /undo").unwrap();
         assert!(undone.contains("undoing \"change\""), "{screen}");
+        assert!(undone.contains("+other"), "{screen}");
         let command = undone
             .lines()
             .find(|row| row.contains("touch made-by-a-command"));
         assert!(command.unwrap().contains("not undone"), "{screen}");
+        terminal.say("/undo yes");
+        terminal.wait_for("undone: 1 path restored");
+        assert_eq!(fs::read_to_string(&path).unwrap(), before);
         assert!(lango.workspace().join("made-by-a-command").exists());
+        terminal.say("/undo yes");
+        terminal.wait_for("nothing was shown yet that could be undone");
 
         terminal.say("/undo");
         terminal.wait_for("no turn of this session changed files");
         terminal.assert_no_line_is_too_long();
     }
+}
+
+#[test]
+fn a_file_that_changed_since_is_left_and_the_others_are_restored() {
+    let write = |path: &str| ("fs_write", json!({ "path": path, "content": "new\n" }));
+    let provider = Provider::new(vec![
+        delegate_and_finish("operator", "write both"),
+        calls([write("one.txt"), write("two.txt")]),
+        say("Both are written."),
+    ]);
+    let lango = Lango::new();
+    let mut arguments = flags("openai", provider.server.url());
+    arguments.extend(["--mode", "accept-edits"].map(str::to_owned));
+    let terminal = Tmux::start(&lango, WIDE, &arguments, &[]);
+    terminal.wait_for("mode: accept-edits");
+    terminal.say("write");
+    terminal.wait_for("3 model calls");
+    lango.file("two.txt", "mine\n");
+    terminal.say("/undo");
+    terminal.wait_for("/undo partial restores the other files");
+    terminal.say("/undo partial");
+    let screen = terminal.wait_for("undone: 1 path restored");
+    assert!(screen.contains("left two.txt: "), "{screen}");
+    assert!(!lango.workspace().join("one.txt").exists());
+    let left = fs::read_to_string(lango.workspace().join("two.txt")).unwrap();
+    assert_eq!(left, "mine\n");
 }

@@ -1,6 +1,6 @@
 //! A pager on the alternate screen, for texts that are longer than the terminal. The scrollback stays as it was.
 
-use super::text::{fit, wrap_lines};
+use super::text::{fit, width, wrap_lines};
 use super::{Key, KeyReader, Output};
 use crate::screen::{columns, rows};
 use std::io;
@@ -66,11 +66,19 @@ fn draw(title: &str, lines: &[String], top: usize, page_rows: usize) -> io::Resu
         text.push_str("\r\n");
     }
     let last = lines.len().min(top + page_rows);
-    let status = format!(
-        " lines {}–{last} of {} · q back · {title} · ↑ ↓ space b ",
+    let place = format!(
+        " lines {}–{last} of {} · q back ",
         (top + 1).min(lines.len()),
         lines.len()
     );
+    let statuses = [
+        format!("{place}· {title} · ↑ ↓ space b "),
+        format!("{place}· {title} "),
+    ];
+    let status = statuses
+        .into_iter()
+        .find(|status| width(status) <= columns)
+        .unwrap_or(place);
     text.push_str(&format!(
         "\u{1b}[K\u{1b}[7m{}\u{1b}[0m",
         fit(&status, columns)

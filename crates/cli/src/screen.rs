@@ -6,6 +6,7 @@ mod markdown_transcript;
 mod output_tail;
 mod recap;
 mod request;
+mod tool_call;
 mod tool_line;
 mod transcript;
 
@@ -28,7 +29,7 @@ pub use request::{
 use std::borrow::Cow;
 use std::io::{ErrorKind, IsTerminal};
 use std::time::Duration;
-pub use tool_line::call_text;
+pub use tool_call::{call_question, call_text};
 pub use transcript::Transcript;
 
 /// The notice while a turn waits for its session.

@@ -10,9 +10,8 @@ mod live_rows;
 
 use super::one_line;
 use super::output_tail::OutputTail;
-use super::tool_line::{
-    call_text, has_failed, last_lines, refusal_text, result_text, status_symbol,
-};
+use super::tool_call::call_text;
+use super::tool_line::{has_failed, last_lines, refusal_text, result_text, status_symbol};
 use crate::terminal::{Colour, Palette};
 use agent_frames::{AgentFrame, AgentFrames, ModelCall};
 pub use answer_line::QuestionEnd;

@@ -7,6 +7,7 @@ mod agent_frames;
 mod answer_line;
 mod full_results;
 mod live_rows;
+mod report_text;
 
 use super::one_line;
 use super::output_tail::OutputTail;
@@ -24,6 +25,7 @@ use lango_core::{
     Timestamp, ToolName, TurnFault,
 };
 use lango_engine::{TurnUpdate, rejection_reason};
+use report_text::without_markup;
 use serde_json::Value;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -366,7 +368,7 @@ impl Activity {
     fn reported(&mut self, event: &Event, text: &str) -> String {
         self.results.add(format!("{} says:", event.author), text);
         let who = self.palette.agent(&event.author);
-        let said = one_line(text.trim(), REPORT_CHARACTERS);
+        let said = one_line(&without_markup(text), REPORT_CHARACTERS);
         format!("  {who}: {}", self.palette.dim(&said))
     }
 

@@ -9,8 +9,9 @@ mod request;
 mod tool_call;
 mod tool_line;
 mod transcript;
+mod wrapping;
 
-use crate::terminal::{Output, Region, wrap_lines};
+use crate::terminal::{Output, Region};
 pub use activity::{Activity, QuestionEnd, short_number, short_time};
 pub use bar::{ProgressBar, Ticker, progress_share};
 use lango::app::model_selector::{MODEL_NEXT_STEP, next_step_after};
@@ -31,22 +32,23 @@ use std::io::{ErrorKind, IsTerminal};
 use std::time::Duration;
 pub use tool_call::{call_question, call_text};
 pub use transcript::Transcript;
+use wrapping::wrap_text;
 
 /// The notice while a turn waits for its session.
 pub const QUEUED_NOTICE: &str = "the session is busy with another turn; waiting · ctrl-c cancels";
 
-/// Prints lines on stdout, [sanitized](sanitize()), so that a terminal displays quoted text and never obeys it. On a live
-/// screen they are wrapped at words. If the reader has gone away, the process exits quietly, as other programs do.
+/// Prints lines on stdout, [sanitized](sanitize()), so that a terminal displays quoted text and never obeys it. A terminal
+/// gets them wrapped at words. If the reader has gone away, the process exits quietly, as other programs do.
 pub fn print(line: &str) -> std::io::Result<()> {
-    print_rendered(&wrapped(sanitize(line)))
+    print_rendered(&wrapped_for(Output::Stdout, &sanitize(line)))
 }
 
-/// Wraps lines at words on a live screen.
-fn wrapped(lines: Cow<'_, str>) -> Cow<'_, str> {
-    if Region::is_open() {
-        Cow::Owned(wrap_lines(&lines, columns()))
+/// Wraps lines at words if the output is a terminal.
+fn wrapped_for(output: Output, lines: &str) -> Cow<'_, str> {
+    if output.is_terminal() {
+        wrap_text(lines, columns())
     } else {
-        lines
+        Cow::Borrowed(lines)
     }
 }
 
@@ -74,12 +76,12 @@ pub fn write_all(text: &str) -> std::io::Result<()> {
     Region::print(Output::Stdout, text)
 }
 
-/// Prints lines on stderr, sanitized, and wrapped on a live screen. Errors are ignored, because a missing reader is not
+/// Prints lines on stderr, sanitized, and wrapped at words on a terminal. Errors are ignored, because a missing reader is not
 /// a reason to stop.
 pub fn say(lines: &str) {
     let lines = sanitize(lines);
     let line = crate::logs::json_line(&lines);
-    let line = line.map_or_else(|| wrapped(lines.clone()), Cow::Owned);
+    let line = line.map_or_else(|| wrapped_for(Output::Stderr, &lines), Cow::Owned);
     let _ = Region::print(Output::Stderr, &format!("{line}\n"));
 }
 

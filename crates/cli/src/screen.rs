@@ -175,7 +175,9 @@ pub fn totals(report: &TurnReport, model: &str, elapsed: Duration, demo_note: De
         _ => tokens_and_cost(report),
     };
     let time = format!("{:.1} s", elapsed.as_secs_f64());
-    if report.model_calls == 0 && report.outcome == Outcome::Cancelled {
+    // Attempts that failed are not counted, and their tokens are not known.
+    let has_answered = matches!(report.outcome, Outcome::Answered { .. });
+    if report.model_calls == 0 && report.tool_calls == 0 && !has_answered {
         return format!("{model} · {time}");
     }
     let mut parts = vec![

@@ -6,10 +6,12 @@ mod markdown_transcript;
 mod output_tail;
 mod recap;
 mod request;
+mod tool_call;
 mod tool_line;
 mod transcript;
+mod wrapping;
 
-use crate::terminal::{Output, Region, wrap_lines};
+use crate::terminal::{Output, Region};
 pub use activity::{Activity, QuestionEnd, short_number, short_time};
 pub use bar::{ProgressBar, Ticker, progress_share};
 use lango::app::model_selector::{MODEL_NEXT_STEP, next_step_after};
@@ -28,24 +30,25 @@ pub use request::{
 use std::borrow::Cow;
 use std::io::ErrorKind;
 use std::time::Duration;
-pub use tool_line::call_text;
+pub use tool_call::{call_question, call_text};
 pub use transcript::Transcript;
+use wrapping::wrap_text;
 
 /// The notice while a turn waits for its session.
 pub const QUEUED_NOTICE: &str = "the session is busy with another turn; waiting · ctrl-c cancels";
 
-/// Prints lines on stdout, [sanitized](sanitize()), so that a terminal displays quoted text and never obeys it. On a live
-/// screen they are wrapped at words. If the reader has gone away, the process exits quietly, as other programs do.
+/// Prints lines on stdout, [sanitized](sanitize()), so that a terminal displays quoted text and never obeys it. A terminal
+/// gets them wrapped at words. If the reader has gone away, the process exits quietly, as other programs do.
 pub fn print(line: &str) -> std::io::Result<()> {
-    print_rendered(&wrapped(sanitize(line), Output::Stdout))
+    print_rendered(&wrapped_for(Output::Stdout, &sanitize(line)))
 }
 
-/// Wraps lines at words on a live screen, but not those for a file or a pipe.
-fn wrapped(lines: Cow<'_, str>, output: Output) -> Cow<'_, str> {
-    if Region::is_open() && output.is_terminal() {
-        Cow::Owned(wrap_lines(&lines, columns()))
+/// Wraps lines at words if the output is a terminal.
+fn wrapped_for(output: Output, lines: &str) -> Cow<'_, str> {
+    if output.is_terminal() {
+        wrap_text(lines, columns())
     } else {
-        lines
+        Cow::Borrowed(lines)
     }
 }
 
@@ -73,12 +76,12 @@ pub fn write_all(text: &str) -> std::io::Result<()> {
     Region::print(Output::Stdout, text)
 }
 
-/// Prints lines on stderr, sanitized, and wrapped on a live screen. Errors are ignored, because a missing reader is not
+/// Prints lines on stderr, sanitized, and wrapped at words on a terminal. Errors are ignored, because a missing reader is not
 /// a reason to stop.
 pub fn say(lines: &str) {
     let lines = sanitize(lines);
     let line = crate::logs::json_line(&lines);
-    let line = line.map_or_else(|| wrapped(lines.clone(), Output::Stderr), Cow::Owned);
+    let line = line.map_or_else(|| wrapped_for(Output::Stderr, &lines), Cow::Owned);
     let _ = Region::print(Output::Stderr, &format!("{line}\n"));
 }
 
@@ -165,7 +168,9 @@ pub fn totals(report: &TurnReport, model: &str, elapsed: Duration, demo_note: De
         _ => tokens_and_cost(report),
     };
     let time = format!("{:.1} s", elapsed.as_secs_f64());
-    if report.model_calls == 0 && report.outcome == Outcome::Cancelled {
+    // Attempts that failed are not counted, and their tokens are not known.
+    let has_answered = matches!(report.outcome, Outcome::Answered { .. });
+    if report.model_calls == 0 && report.tool_calls == 0 && !has_answered {
         return format!("{model} · {time}");
     }
     let mut parts = vec![

@@ -5,7 +5,7 @@ use super::confirm::{ask, has_terminal};
 use crate::args::ResumeArguments;
 use crate::exit::Exit;
 use crate::screen::{self, age, one_line, recap};
-use crate::terminal::{KeyReader, Output, Palette, PickDetail, ScreenMode, pick};
+use crate::terminal::{KeyReader, Output, Palette, PickDetail, ScreenMode, pick, width};
 use lango::app::sessions::Sessions;
 use lango::app::{App, Failure, Persistence};
 use lango_core::text::sanitize;
@@ -21,6 +21,10 @@ const MAX_PICKED: usize = 500;
 
 /// How many sessions there are to choose from by number.
 const MAX_NUMBERED: usize = 15;
+
+/// The columns of the mark before each session in the list, and the fewest columns for the title of a session.
+const MARK_COLUMNS: usize = 2;
+const MIN_TITLE_COLUMNS: usize = 24;
 
 /// How many exchanges a resumed chat shows.
 const RECAP_TURNS: usize = 3;
@@ -82,7 +86,8 @@ pub(super) async fn pick_session(
     keys: &mut KeyReader,
     palette: &Palette,
 ) -> Result<Option<SessionId>, Failure> {
-    let (offered, lines) = offers(app, sessions, MAX_PICKED).await?;
+    let room = screen::columns().saturating_sub(MARK_COLUMNS);
+    let (offered, lines) = offers(app, sessions, MAX_PICKED, room).await?;
     let details = LastExchange {
         sessions,
         offered: &offered,
@@ -100,15 +105,18 @@ struct LastExchange<'a> {
 impl PickDetail for LastExchange<'_> {
     async fn detail(&mut self, position: usize, width: usize) -> Vec<String> {
         let session = &self.offered[position].id;
-        let lines = recap_lines(self.sessions, session, 1, (width, Style::Plain)).await;
-        let lines = lines.unwrap_or_else(|failure| vec![sanitize(&failure.to_string()).into()]);
+        let recap = recap_lines(self.sessions, session, 1, (width, Style::Plain)).await;
+        let lines = recap.map_or_else(
+            |failure| vec![sanitize(&failure.to_string()).into()],
+            |recap| recap.rows,
+        );
         lines.into_iter().filter(|line| !line.is_empty()).collect()
     }
 }
 
 /// Asks for the number of a session. Returns `None` if the user leaves.
 async fn ask_for_session(app: &App, sessions: &Sessions) -> Result<Option<SessionId>, Failure> {
-    let (offered, lines) = offers(app, sessions, MAX_NUMBERED).await?;
+    let (offered, lines) = offers(app, sessions, MAX_NUMBERED, usize::MAX).await?;
     if !has_terminal() {
         let message = format!(
             "there is no terminal to choose a session; the last ones are\n{}",
@@ -136,17 +144,18 @@ async fn ask_for_session(app: &App, sessions: &Sessions) -> Result<Option<Sessio
     }
 }
 
-/// Returns the sessions to choose from, and a line for each.
+/// Returns the sessions to choose from, and a line of this many columns for each.
 async fn offers(
     app: &App,
     sessions: &Sessions,
     limit: usize,
+    columns: usize,
 ) -> Result<(Vec<SessionSummary>, Vec<String>), Failure> {
     let offered = offered_sessions(app, sessions, limit).await?;
     if offered.is_empty() {
         return Err(Failure::usage("there are no sessions yet").next("start one with `lango`"));
     }
-    let lines = offer_lines(&offered, &app.folder());
+    let lines = offer_lines(&offered, &app.folder(), columns);
     Ok((offered, lines))
 }
 
@@ -180,25 +189,32 @@ async fn sessions_here(
     sessions.catalog.list(&app.user(), query).await
 }
 
-/// Formats the offered sessions, with the folder of those that belong to another one.
-fn offer_lines(offered: &[SessionSummary], folder: &str) -> Vec<String> {
+/// Formats the offered sessions, with the folder of those that belong to another one. In a narrow window the ids are left
+/// out first, then the ages, then the numbers of turns, so that the titles stay visible.
+fn offer_lines(offered: &[SessionSummary], folder: &str, columns: usize) -> Vec<String> {
     let now = SystemClock.now();
     let line = |session: &SessionSummary| {
         let place = match session.folder.as_deref() {
             Some(other) if other != folder => format!("  ({})", one_line(other, 40)),
             _ => String::new(),
         };
-        let turns = screen::count(session.turns, "turn");
+        let id = format!("{:<16}", session.id.as_str());
+        let age = format!("{:>10}  ", age(session.updated, now));
+        let turns = format!("{:>9}  ", screen::count(session.turns, "turn"));
+        let heads = [
+            format!("{id}{age}{turns}"),
+            format!("{age}{turns}"),
+            turns,
+            String::new(),
+        ];
+        let leaves_room = |head: &&String| width(head) + MIN_TITLE_COLUMNS <= columns;
+        let head = heads.iter().find(leaves_room).unwrap_or(&heads[3]);
         let question = match session.status {
-            SessionStatus::Waiting => "waits for your answer: ",
+            SessionStatus::Waiting if *head == heads[0] => "waits for your answer: ",
+            SessionStatus::Waiting => "? ",
             _ => "",
         };
-        format!(
-            "{:<16}{:>10}  {turns:>9}  {question}{}{place}",
-            session.id.as_str(),
-            age(session.updated, now),
-            one_line(&session.title, 60)
-        )
+        format!("{head}{question}{}{place}", one_line(&session.title, 60))
     };
     offered.iter().map(line).collect()
 }
@@ -209,20 +225,35 @@ pub(super) async fn print_recap(
     session: &SessionId,
     style: Style,
 ) -> Result<(), Failure> {
-    for row in recap_lines(sessions, session, RECAP_TURNS, (screen::columns(), style)).await? {
+    let layout = (screen::columns(), style);
+    let recap = recap_lines(sessions, session, RECAP_TURNS, layout).await?;
+    if recap.earlier_turns > 0 {
+        let earlier = screen::count(recap.earlier_turns as u64, "earlier turn");
+        let line = format!("… {earlier} (lango sessions show {session})");
+        screen::print(&format!("\n{line}"))?;
+    }
+    for row in recap.rows {
         screen::print_rendered(&row)?;
     }
     Ok(())
+}
+
+/// The last exchanges of a session.
+#[derive(Default)]
+struct Recap {
+    rows: Vec<String>,
+    /// The number of turns before them.
+    earlier_turns: usize,
 }
 
 async fn recap_lines(
     sessions: &Sessions,
     session: &SessionId,
     turns: usize,
-    (width, style): (usize, Style),
-) -> Result<Vec<String>, Failure> {
+    (columns, style): (usize, Style),
+) -> Result<Recap, Failure> {
     let head = match sessions.store.read_head(session).await {
-        Err(StoreError::NotFound { .. }) => return Ok(Vec::new()),
+        Err(StoreError::NotFound { .. }) => return Ok(Recap::default()),
         head => head?,
     };
     let first = head.exchanges.len().saturating_sub(turns);
@@ -235,5 +266,49 @@ async fn recap_lines(
         let message = EventRange { from, limit: 1 };
         events.extend(sessions.store.read(session, message).await?);
     }
-    Ok(recap(&events, width, style))
+    Ok(Recap {
+        rows: recap(&events, columns, style),
+        earlier_turns: first,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lango_core::{Timestamp, UserId};
+
+    fn summary(status: SessionStatus) -> SessionSummary {
+        SessionSummary {
+            id: SessionId::from("s_pb0y38mpp1hc"),
+            user: UserId::from("ann"),
+            title: "fix the parser".to_owned(),
+            created: Timestamp(0),
+            updated: SystemClock.now(),
+            turns: 2,
+            events: 9,
+            status,
+            origin: None,
+            folder: None,
+        }
+    }
+
+    #[test]
+    fn a_narrow_list_leaves_out_the_id_then_the_age_then_the_turns_before_the_title() {
+        let line =
+            |columns| offer_lines(&[summary(SessionStatus::Idle)], "/here", columns).remove(0);
+        let turns = "  2 turns  fix the parser";
+        let age = format!("  just now  {turns}");
+        assert_eq!(line(78), format!("s_pb0y38mpp1hc  {age}"));
+        assert_eq!(line(58), age);
+        assert_eq!(line(38), turns);
+        assert_eq!(line(28), "fix the parser");
+    }
+
+    #[test]
+    fn a_waiting_session_is_marked_in_a_narrow_list_too() {
+        let waiting = [summary(SessionStatus::Waiting)];
+        let line = |columns| offer_lines(&waiting, "/here", columns).remove(0);
+        assert!(line(78).ends_with("waits for your answer: fix the parser"));
+        assert_eq!(line(38), "  2 turns  ? fix the parser");
+    }
 }

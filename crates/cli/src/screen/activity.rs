@@ -7,12 +7,12 @@ mod agent_frames;
 mod answer_line;
 mod full_results;
 mod live_rows;
+mod report_text;
 
 use super::one_line;
 use super::output_tail::OutputTail;
-use super::tool_line::{
-    call_text, has_failed, last_lines, refusal_text, result_text, status_symbol,
-};
+use super::tool_call::call_text;
+use super::tool_line::{has_failed, last_lines, refusal_text, result_text, status_symbol};
 use crate::terminal::{Colour, Palette};
 use agent_frames::{AgentFrame, AgentFrames, ModelCall};
 pub use answer_line::QuestionEnd;
@@ -25,6 +25,7 @@ use lango_core::{
     Timestamp, ToolName, TurnFault,
 };
 use lango_engine::{TurnUpdate, rejection_reason};
+use report_text::without_markup;
 use serde_json::Value;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -367,7 +368,7 @@ impl Activity {
     fn reported(&mut self, event: &Event, text: &str) -> String {
         self.results.add(format!("{} says:", event.author), text);
         let who = self.palette.agent(&event.author);
-        let said = one_line(text.trim(), REPORT_CHARACTERS);
+        let said = one_line(&without_markup(text), REPORT_CHARACTERS);
         format!("  {who}: {}", self.palette.dim(&said))
     }
 

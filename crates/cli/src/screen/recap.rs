@@ -46,9 +46,25 @@ fn first_rows(mut rows: Vec<String>) -> Vec<String> {
     let left = rows.len().saturating_sub(MAX_ROWS);
     if left > 0 {
         rows.truncate(MAX_ROWS);
+        rows.extend(open_fence(&rows));
         rows.push(format!("  … {}", super::count(left as u64, "more line")));
     }
     rows
+}
+
+/// Returns the fence that closes the code block in which these rows of markdown source end.
+fn open_fence(rows: &[String]) -> Option<String> {
+    let mut open: Option<&str> = None;
+    for row in rows.iter().map(|row| row.trim_start()) {
+        let marks = ['`', '~'].map(|mark| row.len() - row.trim_start_matches(mark).len());
+        let fence = &row[..marks[0].max(marks[1])];
+        open = match open {
+            None if fence.len() >= 3 => Some(fence),
+            Some(open) if fence.starts_with(open) && row.trim_end() == fence => None,
+            open => open,
+        };
+    }
+    open.map(str::to_owned)
 }
 
 #[cfg(test)]
@@ -75,6 +91,23 @@ mod tests {
             recap(&events, 80, Style::Plain).join("\n"),
             "\n> what is\n  here?\n\nthree files\n\n> and now?"
         );
+    }
+
+    #[test]
+    fn a_code_block_that_is_cut_is_closed() {
+        let text = format!("list:\n~~~text\n```\n{}~~~\nend", "line\n".repeat(50));
+        let events = log().ask("?").say("test-root", "", &text).finish().batch();
+        let lines = recap(&events, 40, Style::Source);
+        let end = &lines[lines.len() - 2..];
+        assert_eq!(end[0], "~~~");
+        assert!(end[1].contains("more lines"), "{lines:#?}");
+        let whole = rows_of("```text\na\n```\nb");
+        assert_eq!(open_fence(&whole), None);
+        assert_eq!(open_fence(&whole[..2]).as_deref(), Some("```"));
+    }
+
+    fn rows_of(text: &str) -> Vec<String> {
+        text.lines().map(str::to_owned).collect()
     }
 
     #[test]

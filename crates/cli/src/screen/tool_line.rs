@@ -1,39 +1,13 @@
-//! A tool call on one line: what it does while it runs, and what happened afterwards.
+//! The result of a tool call on one line, and the arguments as they are.
 
 use super::one_line;
 use lango_core::CallStatus;
 use serde_json::Value;
 
-/// The longest subject of a call, such as a path or a command.
-const SUBJECT_CHARACTERS: usize = 80;
 const RESULT_CHARACTERS: usize = 100;
 
 /// The last lines of a command that failed.
 const LAST_LINES: usize = 5;
-
-/// Describes a call: `edit src/parser.py`, `$ pytest -q`, or the tool with its arguments.
-pub fn call_text(tool: &str, arguments: &Value) -> String {
-    let text = |name: &str| arguments.get(name).and_then(Value::as_str);
-    let path = || text("path").unwrap_or(".");
-    let (verb, subject) = match tool {
-        "exec" | "exec_bg" => ("$", command(arguments)),
-        "fs_list" => ("list", path().to_owned()),
-        "fs_read" => ("read", path().to_owned()),
-        "fs_stat" => ("look at", path().to_owned()),
-        "fs_write" => ("write", path().to_owned()),
-        "fs_edit" => ("edit", path().to_owned()),
-        "fs_delete" => ("delete", path().to_owned()),
-        "fs_mkdir" => ("make folder", path().to_owned()),
-        "fs_search" => {
-            let place = text("path").map_or(String::new(), |path| format!(" in {path}"));
-            let pattern = text("pattern").unwrap_or_default();
-            ("search", format!("\"{pattern}\"{place}"))
-        }
-        other => (other, brief_arguments(arguments)),
-    };
-    let line = format!("{verb} {}", one_line(&subject, SUBJECT_CHARACTERS));
-    line.trim_end().to_owned()
-}
 
 /// Describes the result of a call: counts of an edit, the exit code of a command, or the first line of the output.
 pub(super) fn result_text(
@@ -130,19 +104,6 @@ pub(super) fn brief_arguments(arguments: &Value) -> String {
     fields.into_iter().map(field).collect::<Vec<_>>().join(" ")
 }
 
-/// Returns the command line of a call.
-fn command(arguments: &Value) -> String {
-    match (arguments.get("command"), arguments.get("argv")) {
-        // A line break starts another command, so it stays visible on one line.
-        (Some(Value::String(command)), _) => command.trim().replace('\n', " ␊ "),
-        (_, Some(Value::Array(words))) => {
-            let words: Vec<&str> = words.iter().filter_map(Value::as_str).collect();
-            words.join(" ")
-        }
-        _ => brief_arguments(arguments),
-    }
-}
-
 /// Shortens `exit code 3 after 0.1 s` to `exit 3`; the time is shown for every call.
 fn exit_text(first: &str) -> String {
     let code = first.strip_prefix("exit code ");
@@ -166,33 +127,6 @@ mod tests {
         assert_eq!(shown, "My cat is called Ada.");
         let shown = result_text("any", &json!({}), CallStatus::Ok, r#"{"ok":true}"#);
         assert_eq!(shown, r#"{"ok":true}"#);
-    }
-
-    #[test]
-    fn a_call_says_what_it_does() {
-        assert_eq!(
-            call_text(
-                "fs_edit",
-                &json!({"path": "src/parser.py", "old": "a", "new": "b"})
-            ),
-            "edit src/parser.py"
-        );
-        assert_eq!(
-            call_text("exec", &json!({"command": "pytest -q"})),
-            "$ pytest -q"
-        );
-        assert_eq!(
-            call_text("exec", &json!({"argv": ["git", "log"]})),
-            "$ git log"
-        );
-        assert_eq!(
-            call_text("fs_search", &json!({"pattern": "todo", "literal": true})),
-            "search \"todo\""
-        );
-        assert_eq!(
-            call_text("memory_save", &json!({"text": "x"})),
-            "memory_save text=x"
-        );
     }
 
     #[test]

@@ -31,7 +31,7 @@ fn the_navigator_opens_a_workspace_page_and_leaves_no_process_or_file() {
     let ran = finish(command.env("LANGO_BROWSER_ENABLED", "true"), b"").ok();
     assert!(ran.stdout.contains("Quarterly report"), "{}", ran.stdout);
     assert!(
-        ran.stderr.contains("navigator ✓ browser_navigate"),
+        ran.stderr.contains("navigator ✓ open page.html"),
         "{}",
         ran.stderr
     );

@@ -31,7 +31,7 @@ fn a_grant_for_git_log_does_not_cover_an_option_that_writes_a_file() {
     terminal.press("p");
     let offered = terminal.wait_for("for calls like > ");
     assert!(
-        offered.contains("let operator run `git log …` always in this folder"),
+        offered.contains("always in this folder let operator run `git log …`"),
         "{offered}"
     );
     terminal.press("\r");

@@ -78,6 +78,7 @@ fn an_unreachable_provider_fails_the_turn_without_a_replacement() {
     assert_printed_once(&ran, unreachable.url());
     assert!(ran.stderr.contains("is the server running?"), "{ran:#?}");
     assert!(!ran.stderr.contains("demo mode"), "{ran:#?}");
+    assert!(!ran.stderr.contains("0 model calls"), "{ran:#?}");
     let quiet = run(&lango, &flags, &["-q", "hello"]).exits(3);
     assert_eq!(quiet.stderr.lines().count(), 2, "{quiet:#?}");
     assert_printed_once(&quiet, "Connection refused");

@@ -72,6 +72,8 @@ fn a_resumed_chat_shows_the_last_exchanges() {
         let shown = terminal.prompt();
         assert!(shown.contains(&format!("session {session}")), "{shown}");
         assert!(!shown.contains("one two three"), "{shown}");
+        let earlier = format!("… 1 earlier turn (lango sessions show {session})");
+        assert!(shown.contains(&earlier), "{shown}");
         for part in ["> hello", "list the files", "what is in notes.md?", "Buy"] {
             assert!(shown.contains(part), "no {part:?} in {shown}");
         }

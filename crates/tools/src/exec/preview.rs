@@ -36,11 +36,7 @@ pub(crate) fn preview(request: &CommandRequest) -> String {
         // Writing to a `String` cannot fail.
         let _ = writeln!(text, "also reads: {}", display_paths(read));
     }
-    let _ = writeln!(
-        text,
-        "time limit: {} s, within agent.toolTimeout",
-        request.time.as_secs()
-    );
+    let _ = writeln!(text, "time limit: {} s", request.time.as_secs());
     text
 }
 

@@ -86,7 +86,7 @@ fn prompt(question: &Question) -> String {
     let keys = choices
         .iter()
         .map(|choice| format!("  {}  {}", choice.key, choice.meaning));
-    let heading = format!("└ {}?", question.headline());
+    let heading = format!("└ {}", question.headline());
     let lines: Vec<String> = std::iter::once(heading).chain(keys).collect();
     let later = if question.can_wait {
         "ctrl-d later "

@@ -275,11 +275,7 @@ impl QuestionPrompt {
 
     /// Says in words what a pattern would allow.
     fn grant_rows(&self, scope: GrantScope, pattern: &str, columns: usize) -> Vec<String> {
-        let place = match scope {
-            GrantScope::Session => "in this session",
-            GrantScope::Folder => "always in this folder",
-        };
-        let text = format!("{} {place}", self.question.grant_text(pattern));
+        let text = self.question.grant_text(scope, pattern);
         wrap_prefixed(&text, "  ", "  ", columns)
     }
 
@@ -291,7 +287,7 @@ impl QuestionPrompt {
         others: usize,
         palette: &Palette,
     ) -> (Vec<String>, Option<(usize, usize)>) {
-        let headline = format!("{}?", self.question.headline());
+        let headline = self.question.headline();
         let headline = wrap_prefixed(&headline, "", "", columns.saturating_sub(2));
         let marks = std::iter::once(screen::frame_mark("└", palette)).chain(repeat(" ".to_owned()));
         let mut rows: Vec<String> = headline

@@ -1,8 +1,10 @@
 //! A question about a call: what it shows, which keys answer it, and what a broader answer would allow.
 
 use super::super::ask::reason;
-use crate::screen::{self, PREVIEW_ROWS, RequestDetail, call_text};
-use lango_core::{ApprovalAnswer, ApprovalId, PendingApproval, RuleSubject, Text};
+use crate::screen::{self, PREVIEW_ROWS, RequestDetail, call_question, call_text};
+use lango_core::{
+    ApprovalAnswer, ApprovalId, ApprovalQuestion, PendingApproval, RuleSubject, Text,
+};
 use lango_engine::edited_grant_problem;
 
 /// The least rows of a preview.
@@ -117,8 +119,14 @@ impl Question {
     /// Returns the question in a few words: `edit src/parser.py?`.
     pub(super) fn headline(&self) -> String {
         let request = &self.waiting.request;
-        let call = call_text(request.tool.as_str(), &request.arguments);
-        screen::escape_invisible(&call)
+        let tool = request.tool.as_str();
+        let question = match request.question {
+            ApprovalQuestion::Permission => call_question(tool, &request.arguments),
+            ApprovalQuestion::UnknownOutcome | ApprovalQuestion::ContinueTurn => {
+                format!("what happened? {}", call_text(tool, &request.arguments))
+            }
+        };
+        screen::escape_invisible(&question)
     }
 
     /// Returns the pattern for a lasting grant, if one can be offered. Without persistence no grant can outlast the
@@ -149,10 +157,11 @@ impl Question {
         }
         let mut choices = vec![choice('y', "once", "yes, once")];
         if let Some(pattern) = self.pattern() {
-            let what = self.grant_text(pattern);
-            let session = format!("yes, and {what} in this session");
+            let session = self.grant_text(GrantScope::Session, pattern);
+            let session = format!("yes, and {session}");
             choices.push(choice('s', "this session …", &session));
-            let folder = format!("yes, and always {what} in this folder");
+            let folder = self.grant_text(GrantScope::Folder, pattern);
+            let folder = format!("yes, and {folder}");
             choices.push(choice('p', "this folder …", &folder));
         }
         choices.push(choice('n', "no", "no"));
@@ -162,7 +171,11 @@ impl Question {
     }
 
     /// Describes in plain words what a pattern would allow from now on.
-    pub(super) fn grant_text(&self, pattern: &str) -> String {
+    pub(super) fn grant_text(&self, scope: GrantScope, pattern: &str) -> String {
+        let place = match scope {
+            GrantScope::Session => "in this session",
+            GrantScope::Folder => "always in this folder",
+        };
         let request = &self.waiting.request;
         let agent = screen::escape_invisible(request.agent.as_str());
         let tool = request.tool.as_str();
@@ -180,10 +193,10 @@ impl Question {
                     _ => "change",
                 };
                 if is_any {
-                    format!("{verb} any file, also those that other programs execute")
+                    format!("{verb} any file (also files that programs execute)")
                 } else if pattern.contains(['*', '?']) {
                     format!(
-                        "{verb} files that match `{pattern}`, in subfolders too, also those that other programs execute"
+                        "{verb} files that match `{pattern}` (also in subfolders, and also files that programs execute)"
                     )
                 } else {
                     format!("{verb} `{pattern}`")
@@ -194,7 +207,7 @@ impl Question {
             RuleSubject::Arguments if is_any => format!("use {tool} with any arguments"),
             RuleSubject::Arguments => format!("use {tool} with arguments like `{pattern}`"),
         };
-        format!("let {agent} {what}")
+        format!("{place} let {agent} {what}")
     }
 
     /// Returns the answer that grants this pattern, or why it cannot be granted.

@@ -2,7 +2,7 @@
 
 use super::agent_frames::AgentFrame;
 use super::{Activity, BYTES_PER_TOKEN, RunningCall, SLOW_AGAIN, short_number, short_time};
-use crate::screen::tool_line::call_text;
+use crate::screen::tool_call::call_text;
 use crate::screen::{count, one_line};
 use crate::terminal::{fit, width};
 use lango_core::AgentName;

@@ -3,6 +3,7 @@
 use super::tmux::{NARROW, Tmux};
 use crate::lango::Lango;
 use crate::models::Provider;
+use crate::terminal::Terminal;
 use lango_testkit::model::{call, delegate_and_finish, say};
 use serde_json::json;
 use std::collections::HashSet;
@@ -53,6 +54,43 @@ fn header_table_and_long_words_fit_into_60_columns() {
         })
         .collect();
     assert_eq!(bars.len(), 1, "{scrollback}");
+}
+
+#[test]
+fn the_text_of_commands_is_wrapped_at_words_and_json_is_not() {
+    let lango = Lango::new();
+    for arguments in [
+        &["agents"][..],
+        &["config", "show", "--origin"],
+        &["config", "get", "no.such.key"],
+    ] {
+        let ran = lango.run(arguments);
+        let piped = format!("{}{}", ran.stdout, ran.stderr);
+        let whole: HashSet<&str> = piped.split_whitespace().collect();
+        let (_, shown) = Terminal::start(&lango, 60, arguments, &[]).end();
+        for row in shown.lines() {
+            let is_long_word = row.split_whitespace().count() == 1;
+            assert!(row.chars().count() <= 60 || is_long_word, "{shown}");
+            for word in row.split_whitespace() {
+                assert!(
+                    whole.contains(word) || "│├─└".contains(word),
+                    "`{word}`: {shown}"
+                );
+            }
+        }
+        let words: Vec<&str> = shown
+            .split_whitespace()
+            .filter(|word| *word != "│")
+            .collect();
+        let expected: Vec<&str> = piped
+            .split_whitespace()
+            .filter(|word| *word != "│")
+            .collect();
+        assert_eq!(words, expected, "{shown}");
+    }
+    let (_, shown) = Terminal::start(&lango, 60, &["agents", "--json"], &[]).end();
+    let printed = lango.run(&["agents", "--json"]).ok().stdout;
+    assert_eq!(shown.replace("\r\n", "\n"), printed);
 }
 
 #[test]

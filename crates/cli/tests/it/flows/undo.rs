@@ -24,7 +24,7 @@ fn undo_restores_a_file_and_lists_commands_as_not_undone() {
         let before = fs::read_to_string(&path).unwrap();
         let terminal = Tmux::chat(&lango, size, provider.server.url());
         terminal.say("change");
-        for question in ["write notes.md?", "$ touch made-by-a-command?"] {
+        for question in ["write notes.md?", "run `touch made-by-a-command`?"] {
             terminal.wait_until(question, |screen| {
                 screen.contains(question) && screen.contains("press a key")
             });

@@ -33,9 +33,10 @@ fn nothing_is_trusted_before_the_user_has_seen_it_and_agreed() {
         terminal.press(typed);
         let (code, shown) = terminal.end();
         assert!(
-            code == Some(130) && shown.contains("nothing was trusted"),
+            code == Some(0) && shown.contains("nothing was trusted"),
             "{shown}"
         );
+        assert!(!shown.contains("error:"), "{shown}");
         assert_eq!(model(&lango), "null");
     }
     let mut terminal = start(&lango);

@@ -90,7 +90,10 @@ impl Memory {
             };
             if let Some(ForgetCall { turn, approved }) = &call {
                 // The revision ensures that exactly these are deleted.
-                let found = self.rows().memories_to_forget(owner, forget.clone()).await?;
+                let found = self
+                    .rows()
+                    .memories_to_forget(owner, forget.clone())
+                    .await?;
                 if digest_of(&found) != **approved {
                     return Ok(ForgetOutcome::Changed);
                 }

@@ -101,3 +101,16 @@ fn a_file_that_changes_while_the_user_reads_stays_untrusted() {
     assert_eq!(terminal.end().0, Some(0));
     assert_eq!(model(&lango), "null");
 }
+
+#[test]
+fn a_model_that_cannot_exist_is_an_error_with_the_file_and_line() {
+    let lango = Lango::new();
+    lango.file("lango.toml", "# comment\n\nagent.model = 'evil/x'\n");
+    lango.run(&["config", "trust", "--yes"]).ok();
+    let place = format!(
+        "{}:3: agent.model",
+        lango.workspace().join("lango.toml").display()
+    );
+    let refused = lango.run(&["run", "hello"]);
+    refused.refused(3, &[&place, "no provider `evil`", "`lango models`"]);
+}

@@ -2,8 +2,8 @@
 
 use crate::commands::confirm::{confirm, has_terminal};
 use crate::screen::{self, count, escape_invisible};
-use lango::app::project_trust::{ContentState, ProjectFileContent, ProjectTrust};
 use lango::app::Failure;
+use lango::app::project_trust::{ContentState, ProjectFileContent, ProjectTrust};
 use similar::TextDiff;
 use std::time::Duration;
 

@@ -57,8 +57,8 @@ fn main() -> ExitCode {
 
 /// Prints what is wrong with the command line, or the requested help, and exits.
 fn refuse(typed: &[OsString], error: &clap::Error) -> ! {
-    if let Some(unknown) = lango_cli::args::unknown_command(typed, error) {
-        lango_cli::screen::say(&format!("error: {unknown}"));
+    if let Some(problem) = lango_cli::args::explained(typed, error) {
+        lango_cli::screen::say(&format!("error: {problem}"));
         std::process::exit(lango_cli::exit::Exit::Usage.code().into());
     }
     if error.kind() != ErrorKind::InvalidUtf8 {

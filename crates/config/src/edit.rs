@@ -49,8 +49,15 @@ pub enum EditError {
     },
     #[error("`{}` does not set `{key}`", path.display())]
     NotSet { key: String, path: PathBuf },
-    #[error("`{}` is not valid TOML: {message}", path.display())]
-    Unparsable { path: PathBuf, message: String },
+    #[error("{}:{line}:{column}: not valid TOML: {message}", path.display())]
+    Unparsable {
+        path: PathBuf,
+        /// The line, counted from one.
+        line: usize,
+        /// The character in the line, counted from one.
+        column: usize,
+        message: String,
+    },
     #[error("the section of `{key}` in `{}` is written in a form that lango cannot change", path.display())]
     Unsupported { key: String, path: PathBuf },
     #[error("`{}` is a link to `{}`", path.display(), target.display())]
@@ -158,12 +165,10 @@ pub fn change_keys(path: &Path, changes: &[KeyChange]) -> Result<FileChange, Edi
     let mut after = before.clone().unwrap_or_default();
     for change in changes {
         after = match change {
-            KeyChange::Set { key, value } => edit_text(path, key, |names| {
-                document::with_value(&after, names, value)
+            KeyChange::Set { key, value } => edit_text(path, &after, key, |text, names| {
+                document::with_value(text, names, value)
             })?,
-            KeyChange::Unset { key } => {
-                edit_text(path, key, |names| document::without(&after, names))?
-            }
+            KeyChange::Unset { key } => edit_text(path, &after, key, document::without)?,
         };
     }
     if before.as_deref() != Some(&after) {
@@ -237,11 +242,12 @@ pub fn check_text(process_env: &ProcessEnv, path: &Path, text: &str) -> Result<(
 
 fn edit_text(
     path: &Path,
+    text: &str,
     key: &str,
-    edit: impl FnOnce(&[toml_edit::Key]) -> Result<String, EditFailure>,
+    edit: impl FnOnce(&str, &[toml_edit::Key]) -> Result<String, EditFailure>,
 ) -> Result<String, EditError> {
     let names = toml_edit::Key::parse(key).map_err(|_| unknown_key(key))?;
-    edit(&names).map_err(|failure| match failure {
+    edit(text, &names).map_err(|failure| match failure {
         EditFailure::NotSet => EditError::NotSet {
             key: key.to_owned(),
             path: path.into(),
@@ -250,10 +256,16 @@ fn edit_text(
             key: key.to_owned(),
             path: path.into(),
         },
-        EditFailure::Unparsable(error) => EditError::Unparsable {
-            path: path.into(),
-            message: error.to_string().trim_end().to_owned(),
-        },
+        EditFailure::Unparsable(error) => {
+            let start = error.span().map_or(0, |span| span.start);
+            let (line, column) = overlay::position(text, start);
+            EditError::Unparsable {
+                path: path.into(),
+                line,
+                column,
+                message: error.message().replace('\n', ", "),
+            }
+        }
     })
 }
 

@@ -367,7 +367,7 @@ impl Document<'_> {
 }
 
 /// Returns the line and column of a byte offset, both counted from one.
-fn position(text: &str, byte: usize) -> (usize, usize) {
+pub(super) fn position(text: &str, byte: usize) -> (usize, usize) {
     let before = &text[..text.floor_char_boundary(byte)];
     let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
     (

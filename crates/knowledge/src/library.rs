@@ -17,6 +17,7 @@ mod manage;
 mod read;
 mod search;
 mod snippet;
+mod spelling;
 mod tools;
 mod walk;
 

@@ -96,7 +96,7 @@ pub struct AddArguments {
     #[arg(long, value_name = "PATH", conflicts_with = "url")]
     pub read: Vec<PathBuf>,
 
-    /// The agent that gets the tools; decided by their prefix if not given.
+    /// The agent that gets the tools; `operator` if not given.
     #[arg(long, value_name = "NAME")]
     pub agent: Option<String>,
 

@@ -2,7 +2,6 @@
 
 use super::{Arguments, Command, command};
 use clap::FromArgMatches;
-use clap::error::{ContextKind, ContextValue, ErrorKind};
 use std::ffi::OsString;
 
 /// Parses the command line.
@@ -13,38 +12,8 @@ pub fn read(typed: Vec<OsString>) -> Result<Arguments, clap::Error> {
     })
 }
 
-/// Returns what to print about a command that does not exist; `None` if the error is about something else.
-pub fn unknown_command(typed: &[OsString], error: &clap::Error) -> Option<String> {
-    if error.kind() != ErrorKind::InvalidSubcommand {
-        return None;
-    }
-    let (words, _) = as_run(typed)?;
-    let word = &words[0];
-    let Some(ContextValue::String(unknown)) = error.get(ContextKind::InvalidSubcommand) else {
-        return None;
-    };
-    // Otherwise a command below another one does not exist.
-    if unknown != word {
-        return None;
-    }
-    let nearest = match error.get(ContextKind::SuggestedSubcommand) {
-        Some(ContextValue::Strings(names)) => names.last(),
-        Some(ContextValue::String(name)) => Some(name),
-        _ => None,
-    };
-    let hint = nearest.map(|name| format!("; did you mean `{name}`?"));
-    let run = match words.as_slice() {
-        [word] => format!("lango run {word}"),
-        words => format!("lango \"{}\"", words.join(" ")),
-    };
-    Some(format!(
-        "there is no command `{word}`{}\n  next: run `lango --help` to list the commands, or `{run}` to send this to a model",
-        hint.unwrap_or_default()
-    ))
-}
-
 /// Parses the command line as the arguments of `lango run`. Returns the words of its question as well, at least one.
-fn as_run(typed: &[OsString]) -> Option<(Vec<String>, Arguments)> {
+pub(super) fn as_run(typed: &[OsString]) -> Option<(Vec<String>, Arguments)> {
     let mut with_run = typed.to_vec();
     with_run.insert(1.min(typed.len()), "run".into());
     let arguments = parse(with_run).ok()?;
@@ -55,7 +24,7 @@ fn as_run(typed: &[OsString]) -> Option<(Vec<String>, Arguments)> {
     Some((words, arguments))
 }
 
-fn parse(typed: Vec<OsString>) -> Result<Arguments, clap::Error> {
+pub(super) fn parse(typed: Vec<OsString>) -> Result<Arguments, clap::Error> {
     let mut command = command();
     let mut matches = command.try_get_matches_from_mut(typed)?;
     Arguments::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
@@ -109,21 +78,5 @@ mod tests {
         ] {
             assert_eq!(question(words), None, "{words:?}");
         }
-        let unknown = |words: &[&str]| {
-            let typed = typed(words);
-            unknown_command(&typed, &read(typed.clone()).unwrap_err())
-        };
-        let text = unknown(&["sesions", "list"]).unwrap();
-        assert!(
-            text.contains("`sesions`; did you mean `sessions`?"),
-            "{text}"
-        );
-        assert!(text.contains("`lango \"sesions list\"`"), "{text}");
-        let text = unknown(&["qqqqq"]).unwrap();
-        assert!(text.starts_with("there is no command `qqqqq`\n"), "{text}");
-        // One word alone is taken for a command.
-        assert!(text.contains("`lango run qqqqq`"), "{text}");
-        assert_eq!(unknown(&["sessions", "lst"]), None);
-        assert_eq!(unknown(&["--nothing"]), None);
     }
 }

@@ -196,8 +196,7 @@ async fn search(
             Trust::Untrusted => " [untrusted]",
         };
         let line = format!(
-            "{}  {:.4}  {}:{}{mark}\n    {}",
-            hit.id,
+            "{:.4}  {}:{}{mark}\n    {}",
             hit.score,
             hit.source.name,
             hit.position,

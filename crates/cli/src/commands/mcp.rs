@@ -35,14 +35,17 @@ pub(super) async fn mcp(config: Vec<String>, command: Option<McpCommand>) -> Res
         McpCommand::Remove { id } => add::remove(config, &id),
         McpCommand::List { json } => list(&App::load(config).await?, json),
         McpCommand::Test { id, json } => {
-            let app = App::load(config).await?;
+            let app = App::load(config.clone()).await?;
             app.check_workspace()?;
             if let Some(id) = &id {
                 check_known(&app, id)?;
             }
             let probes = app.mcp.servers.test(id.as_deref()).await;
             app.close().await;
-            test(&app, &probes, json)
+            let exit = test(&app, &probes, json)?;
+            // Only now the owners of tools that were not known before can be determined.
+            say_unowned(&App::load(config).await?);
+            Ok(exit)
         }
         McpCommand::Login { id, scope } => {
             let app = App::load(config).await?;
@@ -137,7 +140,15 @@ fn list(app: &App, as_json: bool) -> Result<Exit, Failure> {
     for warning in app.mcp.servers.warnings() {
         screen::say(&format!("warning: {warning}"));
     }
+    say_unowned(app);
     Ok(Exit::Ok)
+}
+
+/// Warns about tools that no agent owns.
+fn say_unowned(app: &App) {
+    if let Some(warning) = app.unowned_tools_warning() {
+        screen::say(&format!("warning: {warning}"));
+    }
 }
 
 fn state_label(state: ToolState) -> &'static str {
@@ -221,7 +232,7 @@ fn probe_text(probe: &ServerProbe) -> String {
             let stderr = probe.stderr.lines().map(|line| format!("  | {line}"));
             lines.extend(stderr);
             if probe.stderr.contains("No such file or directory") {
-                let hint = "  next: if the file exists, the sandbox hides it from the program; add the server again with --read FOLDER";
+                let hint = "  next: if the file exists, the sandbox hides it from the program; add the server again with --force and --read FOLDER";
                 lines.push(hint.to_owned());
             }
         }

@@ -176,3 +176,20 @@ fn an_untrusted_project_cannot_send_keys_to_its_own_url() {
     std::fs::remove_file(lango.workspace().join("lango.toml")).unwrap();
     lango.run(&["run", "hello"]).ok();
 }
+
+#[test]
+fn a_change_of_a_file_that_is_not_toml_names_the_line_as_a_check_does() {
+    let lango = Lango::new();
+    lango.home_file("lango.toml", "agent.maxCost = 1\nbroken = [\n");
+    let place = format!(
+        "{}:2:11: not valid TOML",
+        lango.home().join("lango.toml").display()
+    );
+    for command in [
+        &["config", "check"][..],
+        &["config", "set", "agent.maxCost", "2"],
+        &["config", "unset", "agent.maxCost"],
+    ] {
+        lango.run(command).refused(3, &[&place]);
+    }
+}

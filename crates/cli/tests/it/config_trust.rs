@@ -33,9 +33,10 @@ fn nothing_is_trusted_before_the_user_has_seen_it_and_agreed() {
         terminal.press(typed);
         let (code, shown) = terminal.end();
         assert!(
-            code == Some(130) && shown.contains("nothing was trusted"),
+            code == Some(0) && shown.contains("nothing was trusted"),
             "{shown}"
         );
+        assert!(!shown.contains("error:"), "{shown}");
         assert_eq!(model(&lango), "null");
     }
     let mut terminal = start(&lango);
@@ -99,4 +100,17 @@ fn a_file_that_changes_while_the_user_reads_stays_untrusted() {
     terminal.press("y\r");
     assert_eq!(terminal.end().0, Some(0));
     assert_eq!(model(&lango), "null");
+}
+
+#[test]
+fn a_model_that_cannot_exist_is_an_error_with_the_file_and_line() {
+    let lango = Lango::new();
+    lango.file("lango.toml", "# comment\n\nagent.model = 'evil/x'\n");
+    lango.run(&["config", "trust", "--yes"]).ok();
+    let place = format!(
+        "{}:3: agent.model",
+        lango.workspace().join("lango.toml").display()
+    );
+    let refused = lango.run(&["run", "hello"]);
+    refused.refused(3, &[&place, "no provider `evil`", "`lango models`"]);
 }

@@ -375,3 +375,22 @@ fn plain_keys() -> usize {
     let is_plain = |key: &&lango_config::Key| !key.name.contains('<');
     lango_config::KEYS.iter().filter(is_plain).count()
 }
+
+#[test]
+fn a_home_that_cannot_be_created_fails_the_check_and_a_turn_says_so() {
+    let lango = Lango::new();
+    let home = |arguments: &[&str]| {
+        let mut command = lango.command(arguments);
+        finish(command.env("LANGO_HOME", "/proc/nope"), b"")
+    };
+    let shown = home(&["doctor", "--offline"]).exits(3).stdout;
+    let failed = "✗ data folder    /proc/nope cannot be written: it cannot be created in `/proc`\n";
+    assert!(shown.contains(failed), "{shown}");
+    let refused = home(&["run", "hello"]);
+    let stderr = refused.stderr.clone();
+    refused.refused(
+        3,
+        &["the folder `/proc/nope` cannot be created", "LANGO_HOME"],
+    );
+    assert!(!stderr.contains("backup"), "{stderr}");
+}

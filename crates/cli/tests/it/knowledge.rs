@@ -218,7 +218,20 @@ fn a_folder_is_added_searched_updated_and_removed() {
         .refused(2, &["no document"]);
     lango
         .run(&["knowledge", "add", "nowhere"])
-        .refused(2, &["nowhere"]);
+        .refused(2, &["`nowhere` does not exist\n"]);
+}
+
+#[test]
+fn a_search_prints_where_its_hits_are_and_nothing_if_nothing_matches() {
+    let lango = Lango::new();
+    lango.file("docs/one.md", "# Wings\n\nSwept wings.\n");
+    lango.run(&["knowledge", "add", "docs"]).ok();
+    let found = lango.run(&["knowledge", "search", "wings"]).ok().stdout;
+    let place = format!("  {}:3 ", lango.workspace().join("docs/one.md").display());
+    let score = found.split(&place).next().unwrap();
+    assert!(score.parse::<f64>().is_ok(), "{found}");
+    let found = lango.run(&["knowledge", "search", "qqqqxyz"]).ok().stdout;
+    assert!(found.starts_with("nothing found"), "{found}");
 }
 
 #[test]

@@ -82,9 +82,53 @@ fn a_program_whose_file_the_sandbox_hides_is_explained() {
     assert!(
         tested
             .stdout
-            .contains("add the server again with --read FOLDER"),
+            .contains("add the server again with --force and --read FOLDER"),
         "{tested:#?}"
     );
+    let listed = lango.run(&["mcp", "list"]).ok().stdout;
+    assert!(listed.contains("no successful connection yet"), "{listed}");
+}
+
+#[test]
+fn the_operator_gets_the_tools_of_a_server_and_a_test_warns_if_no_agent_owns_them() {
+    let lango = Lango::new();
+    let table: toml::Table = install_server(&lango).parse().unwrap();
+    let words = table["command"].as_array().unwrap().iter();
+    let words: Vec<&str> = words.map(|word| word.as_str().unwrap()).collect();
+    let folder = table["read"][0].as_str().unwrap();
+    let add = [&["mcp", "add", "toy", "--read", folder, "--"], &words[..]].concat();
+    let added = lango.run(&add).ok();
+    assert!(
+        added.stderr.contains("belong to the agent `operator`"),
+        "{added:#?}"
+    );
+    let tested = lango.run(&["mcp", "test", "toy"]).ok();
+    assert!(!tested.stderr.contains("no agent owns"), "{tested:#?}");
+    let listed = lango.run(&["mcp", "list"]).ok().stdout;
+    assert!(listed.contains("toy_echo  operator  "), "{listed}");
+    lango
+        .run(&["config", "unset", "mcp.servers.toy.agent"])
+        .ok();
+    for command in [&["mcp", "test", "toy"][..], &["mcp", "list"]] {
+        let ran = lango.run(command).ok();
+        for part in [
+            "no agent owns these tools",
+            "`lango config set mcp.servers.toy.agent operator`",
+        ] {
+            assert!(ran.stderr.contains(part), "{ran:#?}");
+        }
+    }
+}
+
+#[test]
+fn without_an_operator_adding_a_server_names_the_agents_to_choose_from() {
+    let lango = Lango::new();
+    let topology = ["-c", "agent.topology=classic"];
+    let added = [&topology[..], &["mcp", "add", "toy", "--", "toy"]].concat();
+    let added = lango.run(&added).ok();
+    let hint = "no agent owns its tools yet; run `lango config set mcp.servers.toy.agent NAME` with one of ";
+    assert!(added.stderr.contains(hint), "{added:#?}");
+    assert!(!user_file(&lango).contains("agent"), "{added:#?}");
 }
 
 #[test]
@@ -97,7 +141,9 @@ fn a_remote_server_gets_the_name_of_its_token_and_never_the_token() {
     add(&["--header", "X-Key: $KEY"]).refused(2, &["`X-Key`", "lango mcp login"]);
     add(&["--header", "Authorization: Bearer $TRACKER_TOKEN"]).ok();
     let file = user_file(&lango);
-    let expected = format!("[mcp.servers.t]\nurl = \"{url}\"\ntokenEnv = \"TRACKER_TOKEN\"\n");
+    let expected = format!(
+        "[mcp.servers.t]\nurl = \"{url}\"\ntokenEnv = \"TRACKER_TOKEN\"\nagent = \"operator\"\n"
+    );
     assert_eq!(file, expected);
     add(&["--force", "--token-env", "secret:TRACKER"]).ok();
     assert!(user_file(&lango).contains("tokenEnv = \"secret:TRACKER\""));

@@ -138,14 +138,18 @@ impl AddTarget<'_> {
     ) -> Result<(), LibraryError> {
         let wanted = path.to_owned();
         let walked = tokio::task::spawn_blocking(move || walk(&wanted)).await?;
-        let no_such_path = |source| LibraryError::NoSuchPath {
+        let no_such_path = || LibraryError::NoSuchPath {
             path: path.to_owned(),
-            source,
         };
-        let walk = walked.map_err(no_such_path)?;
+        let walk = walked.map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => no_such_path(),
+            kind => LibraryError::Unusable {
+                problem: format!("`{}` cannot be read: {kind}", path.display()),
+            },
+        })?;
         let mut known = self.stored_below(&walk.root).await?;
         if walk.files.is_empty() && known.is_empty() && !Path::new(&walk.root).exists() {
-            return Err(no_such_path(io::ErrorKind::NotFound.into()));
+            return Err(no_such_path());
         }
 
         let mut batch = Batch::new(self.library, self.user);

@@ -1,7 +1,6 @@
 //! The errors of the library.
 
 use lango_core::{EmbedError, EmbeddingModel, StoreError, Text};
-use std::io;
 use std::path::PathBuf;
 
 /// An error of the library.
@@ -25,11 +24,7 @@ pub enum LibraryError {
     },
     /// The path does not exist, and the library has no documents from there.
     #[error("`{}` does not exist", path.display())]
-    NoSuchPath {
-        path: PathBuf,
-        #[source]
-        source: io::Error,
-    },
+    NoSuchPath { path: PathBuf },
     #[error("the library has no document `{name}`; list its documents to see their names and ids")]
     NoSuchDocument { name: String },
     /// An argument is invalid.

@@ -6,8 +6,9 @@
 
 use super::Memory;
 use super::search::{MemoryQuery, searchable_text};
-use lango_core::{StoreError, TurnId};
+use lango_core::{StoreError, Text, TurnId};
 use lango_store::{CommitOutcome, ForgetRequest, MemoryId, MemoryOwner, TurnRange};
+use sha2::{Digest as _, Sha256};
 
 /// Maximum number of attempts if concurrent changes interfere.
 const MAX_TRIES: usize = 8;
@@ -27,29 +28,75 @@ pub(super) enum ForgetTarget {
     All(MemoryQuery),
 }
 
+/// A call of a tool that forgets.
+pub(super) struct ForgetCall<'a> {
+    /// The turn that asks for it.
+    pub turn: &'a TurnId,
+    /// The digest of the memories that may be deleted; see [`digest_of`].
+    pub approved: &'a Text,
+}
+
+/// The result of forgetting.
+pub(super) enum ForgetOutcome {
+    /// The memories with these ids were deleted.
+    Done(Vec<MemoryId>),
+    /// Nothing was deleted: other memories match than those that may be deleted.
+    Changed,
+    /// Nothing was deleted: concurrent changes interfered in every attempt.
+    Stale,
+}
+
+/// Returns a digest that identifies a set of memories, given their sorted ids.
+pub(super) fn digest_of(ids: &[MemoryId]) -> Text {
+    let ids: Vec<String> = ids.iter().map(MemoryId::to_string).collect();
+    let digest = Sha256::digest(ids.join(" "));
+    base16ct::lower::encode_string(&digest).into()
+}
+
 impl Memory {
-    /// Deletes memories and returns their ids; `turn` is the one that asks for it. `None` if concurrent changes interfered in every attempt.
+    /// Returns the ids of the memories that would be deleted, sorted.
+    pub(super) async fn to_forget(
+        &self,
+        owner: &MemoryOwner,
+        what: &ForgetTarget,
+    ) -> Result<Vec<MemoryId>, StoreError> {
+        let (ids, with_parts) = self.targets(owner, what).await?;
+        let request = ForgetRequest {
+            ids,
+            with_parts,
+            turns: Vec::new(),
+        };
+        self.rows().memories_to_forget(owner, request).await
+    }
+
+    /// Deletes memories. `call` is the tool call that asks for it, if there is one.
     pub(super) async fn forget(
         &self,
         owner: &MemoryOwner,
-        turn: Option<&TurnId>,
+        call: Option<ForgetCall<'_>>,
         what: &ForgetTarget,
-    ) -> Result<Option<Vec<MemoryId>>, StoreError> {
+    ) -> Result<ForgetOutcome, StoreError> {
         for _ in 0..MAX_TRIES {
             let watermark = self.rows().watermark(owner).await?;
-            let mut forget = match what {
-                ForgetTarget::One(id) => ForgetRequest {
-                    ids: vec![*id],
-                    with_parts: true,
-                    turns: Vec::new(),
-                },
-                ForgetTarget::All(query) => ForgetRequest {
-                    ids: self.ids_of(owner, query).await?,
-                    with_parts: false,
-                    turns: self.turns_of(owner, watermark.observed, query).await?,
-                },
+            let (ids, with_parts) = self.targets(owner, what).await?;
+            let turns = match what {
+                ForgetTarget::One(_) => Vec::new(),
+                ForgetTarget::All(query) => self.turns_of(owner, watermark.observed, query).await?,
             };
-            if let Some(turn) = turn {
+            let mut forget = ForgetRequest {
+                ids,
+                with_parts,
+                turns,
+            };
+            if let Some(ForgetCall { turn, approved }) = &call {
+                // The revision ensures that exactly these are deleted.
+                let found = self
+                    .rows()
+                    .memories_to_forget(owner, forget.clone())
+                    .await?;
+                if digest_of(&found) != **approved {
+                    return Ok(ForgetOutcome::Changed);
+                }
                 let current = self.rows().current_turn(owner, turn).await?;
                 forget.turns.extend(current);
             }
@@ -58,10 +105,22 @@ impl Memory {
                 .forget_memories(owner, watermark.revision, forget)
                 .await?;
             if let CommitOutcome::Done(gone) = done {
-                return Ok(Some(gone));
+                return Ok(ForgetOutcome::Done(gone));
             }
         }
-        Ok(None)
+        Ok(ForgetOutcome::Stale)
+    }
+
+    /// Returns the selected memories, and whether to delete their parts too.
+    async fn targets(
+        &self,
+        owner: &MemoryOwner,
+        what: &ForgetTarget,
+    ) -> Result<(Vec<MemoryId>, bool), StoreError> {
+        Ok(match what {
+            ForgetTarget::One(id) => (vec![*id], true),
+            ForgetTarget::All(query) => (self.ids_of(owner, query).await?, false),
+        })
     }
 
     async fn ids_of(

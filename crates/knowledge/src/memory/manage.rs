@@ -1,6 +1,6 @@
 //! The memories of a user over all their sessions, for the user's own commands: list, search and forget.
 
-use super::forget::ForgetTarget;
+use super::forget::{ForgetOutcome, ForgetTarget};
 use super::search::MemoryQuery;
 use super::{Memory, owner};
 use lango_core::{SessionId, StoreError, Timestamp, Trust, UserId};
@@ -86,7 +86,10 @@ impl Memory {
         match self.rows().session_of_memory(user, id).await? {
             Some(session) => {
                 let owner = owner(user, &session);
-                self.forget(&owner, None, &ForgetTarget::One(id)).await
+                match self.forget(&owner, None, &ForgetTarget::One(id)).await? {
+                    ForgetOutcome::Done(deleted) => Ok(Some(deleted)),
+                    ForgetOutcome::Changed | ForgetOutcome::Stale => Ok(None),
+                }
             }
             None => Ok(Some(Vec::new())),
         }

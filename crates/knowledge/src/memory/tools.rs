@@ -1,7 +1,8 @@
 //! The tools of memory. They act on the memory of the caller's user and session; arguments cannot select another one.
 
+mod forget;
+
 use super::entry::MemoryEntry;
-use super::forget::ForgetTarget;
 use super::observer::OBSERVATION_BYTES;
 use super::reflector::CondenseTrigger;
 use super::search::MemoryQuery;
@@ -11,7 +12,7 @@ use lango_core::{
     ToolError, ToolOutput, Trust,
 };
 use lango_store::{
-    Generation, MemoryId, MemoryOrder, MemoryOwner, NewMemoryRecord, NewSavedMemory, SaveOutcome,
+    Generation, MemoryOrder, MemoryOwner, NewMemoryRecord, NewSavedMemory, SaveOutcome,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -62,15 +63,6 @@ struct Recall {
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct ForgetArguments {
-    /// The id of a memory to forget, such as `m_3`.
-    id: Option<String>,
-    /// Instead of an id: forget everything that contains all of these words.
-    query: Option<String>,
-}
-
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 struct Note {
     /// The observation, in one sentence.
     text: String,
@@ -117,16 +109,7 @@ pub fn memory_tools(memory: Memory) -> Vec<Arc<dyn Tool>> {
             ),
             recall,
         ),
-        tool(
-            &memory,
-            declaration(
-                "memory_forget",
-                "Deletes memories, by id or by words, together with every reflection made from them. The log of the conversation is not changed.",
-                Effect::NonIdempotent,
-                Risk::Moderate,
-            ),
-            forget,
-        ),
+        forget::forget_tool(&memory),
         tool(
             &memory,
             write(
@@ -260,36 +243,6 @@ async fn recall(memory: Memory, caller: Caller, recall: Recall) -> Result<ToolOu
     ))
 }
 
-async fn forget(
-    memory: Memory,
-    caller: Caller,
-    forget: ForgetArguments,
-) -> Result<ToolOutput, ToolError> {
-    let what = match (&forget.id, &forget.query) {
-        (Some(id), None) => ForgetTarget::One(id.parse().map_err(|_| {
-            ToolError::trusted(format!(
-                "`{id}` is not the id of a memory; ids look like `o_1`, `r_2` or `m_3`"
-            ))
-        })?),
-        (None, Some(words)) => ForgetTarget::All(query(words)?),
-        _ => return Err(ToolError::trusted("give either `id` or `query`")),
-    };
-    let deleted = memory
-        .forget(&own(&caller), Some(&caller.turn), &what)
-        .await;
-    match deleted.map_err(failed)? {
-        None => Err(ToolError::trusted(
-            "nothing was forgotten, because memory kept changing; try again",
-        )),
-        Some(deleted) if deleted.is_empty() => Ok(ToolOutput::trusted("No memory matches.")),
-        Some(deleted) => Ok(ToolOutput::trusted(format!(
-            "Forgot {}: {}. The log of the conversation is not changed.",
-            deleted.len(),
-            names(&deleted)
-        ))),
-    }
-}
-
 async fn observe_note(memory: Memory, caller: Caller, note: Note) -> Result<ToolOutput, ToolError> {
     let owner = own(&caller);
     let turn = memory.rows().current_turn(&owner, &caller.turn).await;
@@ -386,17 +339,6 @@ fn format_entries(entries: Vec<MemoryEntry>, limit: Option<usize>, if_none: &str
         trust,
         ..ToolOutput::from(text)
     }
-}
-
-fn names(ids: &[MemoryId]) -> String {
-    const MAX_NAMES: usize = 20;
-    let shown: Vec<String> = ids
-        .iter()
-        .take(MAX_NAMES)
-        .map(MemoryId::to_string)
-        .collect();
-    let rest = if ids.len() > MAX_NAMES { ", …" } else { "" };
-    shown.join(", ") + rest
 }
 
 fn failed(error: StoreError) -> ToolError {

@@ -167,7 +167,13 @@ async fn run_as(
 ) -> Result<ToolOutput, ToolError> {
     let tools = memory_tools(memory.clone());
     let tool = tools.iter().find(|tool| tool.spec().name == name).unwrap();
-    tool.run(caller, Arc::new(arguments)).await
+    let arguments = Arc::new(arguments);
+    let inspection = tool.inspect(caller, arguments.clone()).await;
+    let caller = Caller {
+        inspection,
+        ..caller.clone()
+    };
+    tool.run(&caller, arguments).await
 }
 
 /// Returns the data in a model request.

@@ -7,7 +7,7 @@ use crate::app::failure::Failure;
 use crate::app::knowledge::Knowledge;
 use crate::app::mcp::{self, Mcp};
 use crate::app::model_lists::ModelLists;
-use crate::app::model_selector::{ChosenModel, ModelSelector};
+use crate::app::model_selector::{ChosenModel, ModelSelector, check_model_name};
 use crate::app::payment::PaymentStatus;
 use crate::app::remote_agents::RemoteAgents;
 use crate::app::roster::Roster;
@@ -238,7 +238,20 @@ impl App {
     /// without it.
     pub async fn choose_model(&self) -> Result<ChosenModel, Failure> {
         self.agent_models()?;
-        self.model_selector().choose().await
+        let chosen = self.model_selector().choose().await;
+        chosen.map_err(|failure| self.with_model_origin(failure))
+    }
+
+    /// Adds where agent.model is set, if it cannot be the name of a model.
+    fn with_model_origin(&self, failure: Failure) -> Failure {
+        let name = self.loaded.settings.agent.model.as_deref();
+        let is_wrong =
+            name.is_some_and(|name| check_model_name(&self.loaded.settings, name).is_err());
+        let mut values = self.loaded.values.iter();
+        match values.find(|value| value.name == "agent.model") {
+            Some(value) if is_wrong => failure.at(&format!("{}: agent.model", value.origin)),
+            _ => failure,
+        }
     }
 
     /// Returns the models of agents that specify their own.

@@ -377,27 +377,27 @@ impl ModelSelector<'_> {
     }
 
     fn unknown_provider(&self, id: &str, is_named: bool) -> Failure {
-        let message = if is_named {
-            format!("providers.{id}.kind and providers.{id}.baseUrl must both be set")
-        } else {
-            let configured = self.settings.providers.keys().map(String::as_str);
-            let known = known_providers().iter().map(|known| known.id.as_str());
-            let mut names: Vec<&str> = configured.collect();
-            for name in known {
-                if !names.contains(&name) {
-                    names.push(name);
-                }
+        if is_named {
+            let message =
+                format!("providers.{id}.kind and providers.{id}.baseUrl must both be set");
+            return Failure::config(message).next(format!(
+                "set both, such as -c providers.{id}.kind=openai -c providers.{id}.baseUrl=http://127.0.0.1:8000/v1"
+            ));
+        }
+        let configured = self.settings.providers.keys().map(String::as_str);
+        let known = known_providers().iter().map(|known| known.id.as_str());
+        let mut names: Vec<&str> = configured.collect();
+        for name in known {
+            if !names.contains(&name) {
+                names.push(name);
             }
-            format!(
-                "there is no provider `{id}`; there are {}, {}",
-                OfflineModel::NAME,
-                names.join(", ")
-            )
-        };
-        let next = format!(
-            "-c providers.{id}.kind=openai -c providers.{id}.baseUrl=http://127.0.0.1:8000/v1"
+        }
+        let message = format!(
+            "there is no provider `{id}`; there are {}, {}",
+            OfflineModel::NAME,
+            names.join(", ")
         );
-        Failure::config(message).next(next)
+        Failure::config(message).next(unknown_provider_step(id))
     }
 }
 
@@ -423,9 +423,13 @@ pub fn check_model_name(settings: &Settings, name: &str) -> Result<(), Failure> 
         return Ok(());
     }
     let message = format!("agent.model was not changed: there is no provider `{provider}`");
-    Err(Failure::usage(message).next(format!(
-        "run `lango models` to list the available models, or set up a server of your own first: lango setup --provider {provider} --base-url URL"
-    )))
+    Err(Failure::usage(message).next(unknown_provider_step(provider)))
+}
+
+fn unknown_provider_step(provider: &str) -> String {
+    format!(
+        "choose one of the models that `lango models` lists, or set up a server of your own: lango setup --provider {provider} --base-url URL"
+    )
 }
 
 /// Returns the provider that lango knows by this name.

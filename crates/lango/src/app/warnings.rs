@@ -46,27 +46,7 @@ impl App {
 
     /// Returns all warnings to show before the first turn, without secrets.
     pub fn warnings(&self) -> Vec<String> {
-        let mut warnings = Vec::new();
-        if !self.tree.unmatched.is_empty() {
-            let names = self.tree.unmatched.iter().map(|name| name.as_str());
-            let names: Vec<&str> = names.collect();
-            let servers = self.loaded.settings.mcp.servers.keys();
-            let owners = servers.filter(|id| {
-                let prefix = format!("{id}_");
-                names.iter().any(|name| name.starts_with(&prefix))
-            });
-            // With `a` and `a_b`, a tool `a_b_x` belongs to the longer one.
-            let next = owners.max_by_key(|id| id.len()).map(|id| {
-                format!(
-                    "; run `lango config set mcp.servers.{id}.agent operator` to give them to one"
-                )
-            });
-            warnings.push(format!(
-                "no agent owns these tools, so they cannot run: {}{}",
-                names.join(", "),
-                next.unwrap_or_default()
-            ));
-        }
+        let mut warnings: Vec<String> = self.unowned_tools_warning().into_iter().collect();
         if self.workspace.policy().hide_dotfiles_in.is_some() {
             let text = "the workspace is your home folder: its files and folders whose names start with a dot are hidden from agents";
             warnings.push(text.to_owned());
@@ -81,6 +61,29 @@ impl App {
         warnings.extend(self.unused_rule_warnings());
         let shown = warnings.iter().map(|text| redact(text).into_owned());
         shown.collect()
+    }
+
+    /// Names the tools that no agent owns, and how to give them to one.
+    pub fn unowned_tools_warning(&self) -> Option<String> {
+        if self.tree.unmatched.is_empty() {
+            return None;
+        }
+        let names = self.tree.unmatched.iter().map(|name| name.as_str());
+        let names: Vec<&str> = names.collect();
+        let servers = self.loaded.settings.mcp.servers.keys();
+        let owners = servers.filter(|id| {
+            let prefix = format!("{id}_");
+            names.iter().any(|name| name.starts_with(&prefix))
+        });
+        // With `a` and `a_b`, a tool `a_b_x` belongs to the longer one.
+        let next = owners.max_by_key(|id| id.len()).map(|id| {
+            format!("; run `lango config set mcp.servers.{id}.agent operator` to give them to one")
+        });
+        Some(format!(
+            "no agent owns these tools, so they cannot run: {}{}",
+            names.join(", "),
+            next.unwrap_or_default()
+        ))
     }
 
     /// Describes the first few broken skills, and why they are left out.

@@ -115,6 +115,20 @@ impl Store {
         })
     }
 
+    /// Returns the memories that [`forget_memories`](Self::forget_memories) would delete for this request, sorted, and the
+    /// requested ids that do not exist.
+    pub fn memories_to_forget(
+        &self,
+        owner: &MemoryOwner,
+        request: ForgetRequest,
+    ) -> StoreFuture<'_, Vec<MemoryId>> {
+        let args = (owner.clone(), request);
+        work!(self.backend.snapshot(args), |tx, owner, request| {
+            let ids = with_dependents(tx, owner, request).await?;
+            Ok(ids.into_iter().collect())
+        })
+    }
+
     /// Deletes the memories that were selected at this revision. Returns the ids of all deleted memories.
     pub fn forget_memories(
         &self,
@@ -128,13 +142,7 @@ impl Store {
             if !move_revision(tx, owner, *revision).await? {
                 return Ok(CommitOutcome::Stale);
             }
-            let mut ids: BTreeSet<MemoryId> = request.ids.iter().copied().collect();
-            if request.with_parts {
-                // An observation has no parts.
-                let is_reflection = |id: &&MemoryId| matches!(id, MemoryId::Reflection(_));
-                follow(tx, owner, &mut ids, PARTS_OF, is_reflection).await?;
-            }
-            follow(tx, owner, &mut ids, WHOLES_OF, |id| !is_saved(id)).await?;
+            let ids = with_dependents(tx, owner, request).await?;
             let deleted = delete(tx, owner, &ids).await?;
             let turns: Vec<_> = request.turns.iter().map(|turn| [turn.to_value()]).collect();
             let shared = values![owner.session, owner.user];
@@ -142,6 +150,22 @@ impl Store {
             Ok(CommitOutcome::Done(deleted))
         })
     }
+}
+
+/// Returns the memories of a request, with the recollections that are deleted with them.
+async fn with_dependents(
+    tx: &mut Tx<'_>,
+    owner: &MemoryOwner,
+    request: &ForgetRequest,
+) -> Result<BTreeSet<MemoryId>> {
+    let mut ids: BTreeSet<MemoryId> = request.ids.iter().copied().collect();
+    if request.with_parts {
+        // An observation has no parts.
+        let is_reflection = |id: &&MemoryId| matches!(id, MemoryId::Reflection(_));
+        follow(tx, owner, &mut ids, PARTS_OF, is_reflection).await?;
+    }
+    follow(tx, owner, &mut ids, WHOLES_OF, |id| !is_saved(id)).await?;
+    Ok(ids)
 }
 
 /// Adds to `found` all recollections that a statement reaches from those already in it, one generation at a time.

@@ -33,6 +33,7 @@ pub(super) fn absolute(path: &Path) -> Result<PathBuf, StoreError> {
 pub(super) fn prepare(path: &Path) -> Result<(), StoreError> {
     match fs::metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            create_folder_of(path)?;
             create(path).map_err(|error| creation_error(path, &error))?;
         }
         Err(error) => return Err(unreadable(path, error.to_string())),
@@ -53,11 +54,22 @@ pub(super) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     name.into()
 }
 
+fn create_folder_of(path: &Path) -> Result<(), StoreError> {
+    let Some(folder) = path.parent() else {
+        return Ok(());
+    };
+    let mut builder = DirBuilder::new();
+    let created = builder.recursive(true).mode(0o700).create(folder);
+    created.map_err(|error| match creation_error(path, &error) {
+        full @ StoreError::Full { .. } => full,
+        _ => StoreError::ReadOnly {
+            place: place_of(path),
+            detail: format!("the folder `{}` cannot be created", folder.display()),
+        },
+    })
+}
+
 fn create(path: &Path) -> io::Result<()> {
-    if let Some(folder) = path.parent() {
-        let mut builder = DirBuilder::new();
-        builder.recursive(true).mode(0o700).create(folder)?;
-    }
     match create_file(path) {
         // Another process has just created it.
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),

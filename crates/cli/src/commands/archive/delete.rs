@@ -5,7 +5,7 @@ use crate::commands::confirm::{confirm, has_terminal};
 use crate::screen::{self, Ticker, count, one_line};
 use lango::app::archive::{delete_sessions, find_sessions, time_before, ttl};
 use lango::app::retention::{self, DeletedCounts};
-use lango::app::{App, Failure, FailureKind};
+use lango::app::{App, Failure};
 use lango_core::{SessionId, Timestamp};
 use lango_store::Store;
 use lango_store::archive::{ExpiredPage, WipeOutcome};
@@ -24,8 +24,8 @@ pub(crate) async fn delete(app: &App, arguments: DeleteArguments) -> Result<(), 
     let deleted = match age {
         Some(age) => {
             let before = time_before(age);
-            if !arguments.yes {
-                confirm_expired(app, &store, before).await?;
+            if !arguments.yes && !confirm_expired(app, &store, before).await? {
+                return Ok(());
             }
             let deleted = retention::expire(&store, &app.undo, &app.users(), before).await?;
             if deleted.busy > 0 {
@@ -36,8 +36,8 @@ pub(crate) async fn delete(app: &App, arguments: DeleteArguments) -> Result<(), 
         }
         None => {
             let ids = find_sessions(app, &arguments.ids).await?;
-            if !arguments.yes {
-                confirm_sessions(&store, &ids, ids.len()).await?;
+            if !arguments.yes && !confirm_sessions(&store, &ids, ids.len()).await? {
+                return Ok(());
             }
             let mut ticker = Ticker::new();
             let mut show = |done| ticker.show(|| format!("{done} of {} deleted", ids.len()));
@@ -62,7 +62,7 @@ pub(crate) async fn delete(app: &App, arguments: DeleteArguments) -> Result<(), 
     Ok(screen::print(&format!("deleted {deleted}; {left}"))?)
 }
 
-async fn confirm_expired(app: &App, store: &Store, before: Timestamp) -> Result<(), Failure> {
+async fn confirm_expired(app: &App, store: &Store, before: Timestamp) -> Result<bool, Failure> {
     let mut first = Vec::new();
     for user in app.users() {
         let page = ExpiredPage {
@@ -77,8 +77,8 @@ async fn confirm_expired(app: &App, store: &Store, before: Timestamp) -> Result<
     confirm_sessions(store, &first, shown).await
 }
 
-/// Asks whether to delete these sessions, and possibly more, permanently.
-async fn confirm_sessions(store: &Store, ids: &[SessionId], total: usize) -> Result<(), Failure> {
+/// Asks whether to delete these sessions, and possibly more, permanently. Prints a note if the answer is no.
+async fn confirm_sessions(store: &Store, ids: &[SessionId], total: usize) -> Result<bool, Failure> {
     if !has_terminal() {
         let message = "deleting is permanent, and there is no terminal to ask for confirmation";
         return Err(Failure::usage(message).next("use --yes to delete without asking"));
@@ -91,11 +91,9 @@ async fn confirm_sessions(store: &Store, ids: &[SessionId], total: usize) -> Res
     if total > MAX_NAMED || total > ids.len() {
         screen::say("… and more");
     }
-    if confirm("delete permanently?").await? {
-        return Ok(());
+    let is_confirmed = confirm("delete permanently?").await?;
+    if !is_confirmed {
+        screen::say("nothing was deleted");
     }
-    Err(
-        Failure::new(FailureKind::Interrupted, "nothing was deleted")
-            .next("use --yes to delete without asking"),
-    )
+    Ok(is_confirmed)
 }

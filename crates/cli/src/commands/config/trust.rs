@@ -2,8 +2,8 @@
 
 use crate::commands::confirm::{confirm, has_terminal};
 use crate::screen::{self, count, escape_invisible};
+use lango::app::Failure;
 use lango::app::project_trust::{ContentState, ProjectFileContent, ProjectTrust};
-use lango::app::{Failure, FailureKind};
 use similar::TextDiff;
 use std::time::Duration;
 
@@ -39,11 +39,10 @@ pub(super) async fn trust(flags: Vec<String>, yes: bool) -> Result<(), Failure> 
             screen::say(&format!("ignored until you trust it:\n  {settings}"));
         }
         if !confirm("trust these files as shown?").await? {
-            return Err(
-                Failure::new(FailureKind::Interrupted, "nothing was trusted").next(
-                    "lango works without them; run `lango config trust` again to change your mind",
-                ),
+            screen::say(
+                "nothing was trusted; lango works without these files, and `lango config trust` asks again",
             );
+            return Ok(());
         }
     }
     Ok(screen::print(&prepared.store()?)?)

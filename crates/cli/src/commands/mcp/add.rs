@@ -11,6 +11,9 @@ use std::path::Path;
 /// The prefix of a value that names a secret of the vault.
 const SECRET_PREFIX: &str = "secret:";
 
+/// The agent that gets the tools of a server if the user names none. Each call is approved in any case.
+const DEFAULT_OWNER: &str = "operator";
+
 /// Adds a server, and takes the change back if the configuration is invalid with it.
 pub(super) async fn add(flags: Vec<String>, arguments: AddArguments) -> Result<Exit, Failure> {
     let id = &arguments.id;
@@ -45,24 +48,43 @@ pub(super) async fn add(flags: Vec<String>, arguments: AddArguments) -> Result<E
         changes.push(KeyChange::Set { key, value });
     }
     let change = edit::change_keys(file, &changes)?;
-    if let Err(failure) = App::load(flags).await {
-        edit::revert(file, &change)?;
-        return Err(failure.at("nothing was added"));
-    }
+    let app = match App::load(flags).await {
+        Ok(app) => app,
+        Err(failure) => {
+            edit::revert(file, &change)?;
+            return Err(failure.at("nothing was added"));
+        }
+    };
     let what = redact_value(settings[0].1.clone());
     screen::print(&format!("added `{id}` to {}: {what}", file.display()))?;
     for hint in hints(&arguments, &process_env.cwd) {
         screen::say(&hint);
     }
     if arguments.agent.is_none() {
-        screen::say(&format!(
-            "an agent gets its tools if their names start like its own tools; otherwise run `lango config set {section}.agent operator`"
-        ));
+        screen::say(&choose_owner(&app, file, &section)?);
     }
     screen::print(&format!(
         "next: `lango mcp test {id}` connects and shows its tools"
     ))?;
     Ok(Exit::Ok)
+}
+
+/// Gives the tools of a server to the default agent, if there is one in this topology. Returns what the user should know
+/// about their owner.
+fn choose_owner(app: &App, file: &Path, section: &str) -> Result<String, Failure> {
+    let agents = || app.tree.agents.iter().map(|agent| agent.name.as_str());
+    if agents().any(|name| name == DEFAULT_OWNER) {
+        edit::set(file, &format!("{section}.agent"), &DEFAULT_OWNER.into())?;
+        return Ok(format!(
+            "its tools belong to the agent `{DEFAULT_OWNER}`; `lango config set {section}.agent NAME` gives them to another one"
+        ));
+    }
+    Ok(match agents().collect::<Vec<_>>().join(", ") {
+        names if names.is_empty() => "its tools belong to the only agent".to_owned(),
+        names => format!(
+            "no agent owns its tools yet; run `lango config set {section}.agent NAME` with one of {names}"
+        ),
+    })
 }
 
 /// Removes a server from the user's file.

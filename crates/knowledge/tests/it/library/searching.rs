@@ -70,6 +70,37 @@ async fn misspelled_words_are_found_by_vector_and_fused_search() {
 }
 
 #[tokio::test]
+async fn nothing_is_found_if_neither_words_nor_their_spelling_match() {
+    let fixture = LibraryFixture::new();
+    fixture.write("hello.txt", "hello");
+    fixture.write(
+        "main.rs",
+        "fn main() {\n    println!(\"hello world\");\n}\n",
+    );
+    fixture.write("list.md", "# Shopping\n\n- milk and eggs\n- stamps\n");
+    fixture.write("budget.csv", "month,rent,food\njanuary,900,310\n");
+    let post = "The parcels that we receive on Monday are brought to the office on the second floor by noon.";
+    fixture.write("post.txt", post);
+    fixture.add().await;
+    let hits = fixture
+        .search("recieve", LibrarySearchMode::Fused)
+        .await
+        .hits;
+    assert_eq!(names(&hits), ["post.txt"]);
+    for text in [
+        "qqqqxyz",
+        "bread",
+        "zebras",
+        "what do you know about zebras?",
+    ] {
+        for mode in [LibrarySearchMode::Fused, LibrarySearchMode::Vector] {
+            let found = fixture.search(text, mode).await;
+            assert!(found.hits.is_empty(), "{text}: {:?}", names(&found.hits));
+        }
+    }
+}
+
+#[tokio::test]
 async fn changed_vectors_are_used_by_the_next_search_even_in_another_process() {
     let fixture = LibraryFixture::new();
     fixture.write("a.txt", "turbocharger");

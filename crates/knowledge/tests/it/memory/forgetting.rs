@@ -2,10 +2,11 @@
 
 use super::{TestEnvironment, eager, echoing, run, run_in};
 use lango_core::SessionStore;
-use lango_knowledge::MemorySettings;
+use lango_knowledge::{MemorySettings, memory_tools};
 use lango_store::Generation;
 use lango_testkit::session_store_contract::LogBuilder;
 use serde_json::json;
+use std::sync::Arc;
 
 #[tokio::test]
 async fn a_forgotten_memory_is_in_no_row_list_or_prompt() {
@@ -143,6 +144,61 @@ async fn forgetting_a_reflection_deletes_its_parts() {
     );
     let context = memory.context(&owner.user, &owner.session).await.unwrap();
     assert_eq!(context, None);
+}
+
+#[tokio::test]
+async fn an_approval_lists_what_is_deleted_and_covers_nothing_else() {
+    let environment = TestEnvironment::new();
+    let owner = environment.session("ada", "s_1").await;
+    let memory = environment.memory(Some(echoing()), eager());
+    for text in ["#1 tea is\ngood", "#2"] {
+        run(&memory, &owner, "observe_note", json!({ "text": text }))
+            .await
+            .unwrap();
+    }
+    run(&memory, &owner, "reflect_now", json!({}))
+        .await
+        .unwrap();
+    let saved = json!({ "text": "tea at five" });
+    run(&memory, &owner, "memory_save", saved).await.unwrap();
+    let tools = memory_tools(memory.clone());
+    let forget = tools
+        .iter()
+        .find(|tool| tool.spec().name == "memory_forget")
+        .unwrap();
+    let call = Arc::new(json!({ "query": "tea" }));
+    let mut caller = super::caller(&owner, "t_1");
+    caller.inspection = forget.inspect(&caller, call.clone()).await;
+    let notes: Vec<&str> = caller.inspection.notes.iter().map(|note| &**note).collect();
+    assert_eq!(
+        notes,
+        [
+            "permanently deletes 3 memories:",
+            "r_3  - seen #1 #2",
+            "o_1  #1 tea is good",
+            "m_1  tea at five"
+        ]
+    );
+    let added = json!({ "text": "tea with milk" });
+    run(&memory, &owner, "memory_save", added).await.unwrap();
+    let refused = forget.run(&caller, call.clone()).await.unwrap_err();
+    assert!(refused.message.contains("changed"), "{refused}");
+    assert_eq!(
+        environment
+            .store
+            .saved_memories(&owner.user, 9)
+            .await
+            .unwrap()
+            .len(),
+        2
+    );
+    caller.inspection = forget.inspect(&caller, call.clone()).await;
+    let done = forget.run(&caller, call).await.unwrap().text;
+    assert!(done.starts_with("Forgot 4: o_1, r_3, m_1, m_2."), "{done}");
+    // Nothing is deleted without an inspection.
+    let id = Arc::new(json!({ "id": "o_2" }));
+    let unseen = super::caller(&owner, "t_1");
+    assert!(forget.run(&unseen, id).await.is_err());
 }
 
 #[tokio::test]

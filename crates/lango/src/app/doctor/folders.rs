@@ -2,7 +2,7 @@
 
 use super::{CheckStatus, Finding};
 use crate::app::App;
-use rustix::fs::{Access, AtFlags, Mode, OFlags};
+use rustix::fs::{AtFlags, Mode, OFlags};
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
@@ -79,8 +79,9 @@ fn check_creatable(path: &Path) -> io::Result<()> {
         let message = format!("`{}` is not a folder", existing.display());
         return Err(io::Error::other(message));
     }
-    Ok(rustix::fs::access(
-        existing,
-        Access::WRITE_OK | Access::EXEC_OK,
-    )?)
+    // The permissions alone do not tell: nobody can create a folder in `/proc`.
+    probe(existing).map_err(|_| {
+        let message = format!("it cannot be created in `{}`", existing.display());
+        io::Error::other(message)
+    })
 }

@@ -12,7 +12,10 @@ pub fn status(server: &ServerOverview) -> String {
     let changed = changed.count();
     match (&server.problem, server.is_pinned) {
         (Some(problem), _) => problem.clone(),
-        (None, false) => format!("not connected yet; run `lango mcp test {}`", server.id),
+        (None, false) => format!(
+            "no successful connection yet; run `lango mcp test {}`",
+            server.id
+        ),
         (None, true) if changed > 0 => format!(
             "{}, {changed} changed; accept with `lango mcp trust {}`",
             count(server.tools.len() as u64, "tool"),

@@ -45,8 +45,49 @@ pub(super) fn passages(text: &str, query: &str) -> String {
     if text.starts_with("[no ") {
         return format!("I found nothing about {}.", quoted(query));
     }
-    let lines: Vec<String> = text.lines().filter_map(passage_line).collect();
+    let all: Vec<&str> = text.lines().collect();
+    let is_in_passage = |line: &&str| line.starts_with(' ');
+    let blocks = all.chunk_by(|line, next| is_in_passage(line) && is_in_passage(next));
+    let lines: Vec<String> = blocks
+        .flat_map(|block| match block {
+            [first, ..] if is_in_passage(first) => excerpt(block, query),
+            others => others
+                .iter()
+                .filter_map(|line| passage_line(line))
+                .collect(),
+        })
+        .collect();
     verbatim::lines(&lines, lines.iter().map(|line| without_mark(line)))
+}
+
+/// Returns the lines of a passage around the one with the most words of the query.
+fn excerpt(lines: &[&str], query: &str) -> Vec<String> {
+    const MAX_LINES: usize = 5;
+    const LEFT_OUT: &str = "  …";
+    let query = query.to_lowercase();
+    let words: Vec<&str> = query.split(|c: char| !c.is_alphanumeric()).collect();
+    let hits = |line: &str| {
+        let line = line.to_lowercase();
+        let found = words
+            .iter()
+            .filter(|word| !word.is_empty() && line.contains(**word));
+        found.count()
+    };
+    // The first of the best lines.
+    let best = (0..lines.len()).rev().max_by_key(|at| hits(lines[*at]));
+    let last_start = lines.len().saturating_sub(MAX_LINES);
+    let start = best
+        .unwrap_or(0)
+        .saturating_sub(MAX_LINES / 2)
+        .min(last_start);
+    let end = lines.len().min(start + MAX_LINES);
+    let before = (start > 0).then_some(LEFT_OUT);
+    let after = (end < lines.len()).then_some(LEFT_OUT);
+    let shown = before
+        .into_iter()
+        .chain(lines[start..end].iter().copied())
+        .chain(after);
+    shown.map(str::to_owned).collect()
 }
 
 /// Removes the indentation of a passage, or the number or bullet of a heading or fact.
@@ -62,10 +103,6 @@ fn without_mark(line: &str) -> &str {
 }
 
 fn passage_line(line: &str) -> Option<String> {
-    // Text of a passage is indented.
-    if line.starts_with(' ') {
-        return Some(line.to_owned());
-    }
     let fact = line.strip_prefix("- ").and_then(fact_line);
     if let Some(fact) = fact {
         return Some(format!("- {fact}"));
@@ -151,6 +188,21 @@ mod tests {
         assert_eq!(
             passages("[no passage matches]", "x"),
             "I found nothing about \"x\"."
+        );
+    }
+
+    #[test]
+    fn of_a_long_passage_only_the_lines_around_the_hit_are_shown() {
+        let lines: String = (1..=40)
+            .map(|number| format!("  line {number}\n"))
+            .collect();
+        let text = format!(
+            "1. [untrusted: a.md] Food (at 1)\n{}",
+            lines.replace("line 20", "Bread, fresh")
+        );
+        assert_eq!(
+            passages(&text, "bread"),
+            "1. Food (from a.md)\n  …\n  line 18\n  line 19\n  Bread, fresh\n  line 21\n  line 22\n  …"
         );
     }
 

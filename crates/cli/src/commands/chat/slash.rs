@@ -110,7 +110,8 @@ impl SlashCommand {
     fn nearest(name: &str) -> Option<&'static str> {
         let distance = |command: &Self| strsim::damerau_levenshtein(name, command.name());
         let nearest = Self::all().min_by_key(distance)?;
-        (distance(&nearest) <= 2).then(|| nearest.name())
+        let most = if name.len() <= 6 { 1 } else { 2 };
+        (distance(&nearest) <= most).then(|| nearest.name())
     }
 
     fn row(self) -> &'static (Self, &'static str, &'static str) {

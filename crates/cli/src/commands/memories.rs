@@ -4,7 +4,7 @@ use super::confirm::{confirm, has_terminal};
 use crate::args::MemoryCommand;
 use crate::exit::Exit;
 use crate::screen::{self, Layout, age, one_line};
-use lango::app::{App, Failure, FailureKind};
+use lango::app::{App, Failure};
 use lango_core::Clock;
 use lango_engine::SystemClock;
 use lango_knowledge::{ListedMemory, Memory, MemoryKind, MemorySettings};
@@ -119,9 +119,10 @@ async fn forget(
             return Err(missing(*id));
         }
     }
-    if !yes {
-        let names: Vec<String> = ids.iter().map(ToString::to_string).collect();
-        confirm_forgetting(&format!("forget {} permanently?", names.join(", "))).await?;
+    let names: Vec<String> = ids.iter().map(ToString::to_string).collect();
+    let question = format!("forget {} permanently?", names.join(", "));
+    if !yes && !confirm_forgetting(&question).await? {
+        return Ok(());
     }
     let mut forgotten = Vec::new();
     for id in ids {
@@ -140,9 +141,9 @@ async fn forget(
 }
 
 async fn forget_all(app: &App, store: &Store, memory: &Memory, yes: bool) -> Result<(), Failure> {
-    if !yes {
-        let question = format!("forget all memories of `{}` permanently?", app.user());
-        confirm_forgetting(&question).await?;
+    let question = format!("forget all memories of `{}` permanently?", app.user());
+    if !yes && !confirm_forgetting(&question).await? {
+        return Ok(());
     }
     let number = memory.forget_everything(&app.user()).await?;
     let number = match number {
@@ -152,16 +153,17 @@ async fn forget_all(app: &App, store: &Store, memory: &Memory, yes: bool) -> Res
     report(store, &format!("forgot {number}")).await
 }
 
-async fn confirm_forgetting(question: &str) -> Result<(), Failure> {
-    let next = "use --yes to forget without asking";
+/// Asks whether to forget. Prints a note if the answer is no.
+async fn confirm_forgetting(question: &str) -> Result<bool, Failure> {
     if !has_terminal() {
         let message = "forgetting is permanent, and there is no terminal to ask for confirmation";
-        return Err(Failure::usage(message).next(next));
+        return Err(Failure::usage(message).next("use --yes to forget without asking"));
     }
-    if confirm(question).await? {
-        return Ok(());
+    let is_confirmed = confirm(question).await?;
+    if !is_confirmed {
+        screen::say("nothing was forgotten");
     }
-    Err(Failure::new(FailureKind::Interrupted, "nothing was forgotten").next(next))
+    Ok(is_confirmed)
 }
 
 async fn report(store: &Store, forgotten: &str) -> Result<(), Failure> {

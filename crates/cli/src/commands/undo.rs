@@ -6,7 +6,7 @@ use crate::exit::Exit;
 use crate::screen::{self, Layout, age, count, one_line};
 use lango::app::sessions::Sessions;
 use lango::app::undo::{DiffChoice, UndoChoice, UndoPlan, UndoReport};
-use lango::app::{App, Failure, FailureKind};
+use lango::app::{App, Failure};
 use lango_core::Clock;
 use lango_engine::SystemClock;
 use lango_tools::{FileDifference, UndoMode};
@@ -53,8 +53,8 @@ async fn undo_turn(plan: UndoPlan, arguments: &UndoArguments) -> Result<Exit, Fa
         screen::say(&heading(&plan));
         plan.lines().iter().for_each(|line| screen::say(line));
         if !confirm("undo these changes?").await? {
-            let failure = Failure::new(FailureKind::Interrupted, "nothing was changed");
-            return Err(failure.next(WITHOUT_ASKING));
+            screen::say("nothing was changed");
+            return Ok(Exit::Ok);
         }
     }
     let report = plan.run(mode).await?;

@@ -67,7 +67,8 @@ fn a_memory_is_forgotten_by_its_id_after_a_confirmation() {
         let mut terminal = Terminal::start(&lango, 100, &["memory", "forget", &id], &[]);
         terminal.wait_for("permanently? [y/N] ");
         terminal.press(typed);
-        terminal.end();
+        let (code, shown) = terminal.end();
+        assert_eq!(code, Some(0), "{shown}");
         assert_eq!(list(&lango).len(), left, "{typed:?}");
     }
     assert!(text(&list(&lango)[0]["text"]).contains("rain"));

@@ -156,7 +156,7 @@ fn on_a_terminal_the_plan_is_shown_and_the_user_is_asked() {
     assert!(shown.contains("  restores notes.md\r\n"), "{shown}");
     terminal.press("n\n");
     let (code, rest) = terminal.end();
-    assert_eq!(code, Some(130), "{rest}");
+    assert_eq!(code, Some(0), "{rest}");
     assert_eq!(read(&lango, "notes.md"), "new");
     let mut terminal = Terminal::start(&lango, 100, &["undo"], &[]);
     terminal.wait_for("[y/N]");

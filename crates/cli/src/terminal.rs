@@ -25,7 +25,7 @@ pub use pager::page;
 pub use palette::{Colour, Palette};
 pub use picker::{PickDetail, pick};
 pub use region::{LiveFrame, Output, Region};
-pub use text::{fit, width, wrap, wrap_lines, wrap_prefixed};
+pub use text::{branches, fit, width, wrap, wrap_lines, wrap_prefixed, wrap_whole_words};
 
 use std::io::IsTerminal;
 use std::time::Duration;

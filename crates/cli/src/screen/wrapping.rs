@@ -1,7 +1,6 @@
 //! Wraps the text of commands at words for a terminal.
-//!
-//! A word that is longer than a row stays in one piece: the terminal breaks it, and a copy of it has no line break.
 
+use crate::terminal::{branches, wrap_whole_words};
 use serde::de::IgnoredAny;
 use std::borrow::Cow;
 use unicode_width::UnicodeWidthStr;
@@ -14,7 +13,7 @@ pub(super) fn wrap_text(text: &str, columns: usize) -> Cow<'_, str> {
     }
     let lines = text.split('\n').map(|line| {
         if is_too_wide(line) {
-            wrap_line(line, columns)
+            wrap_whole_words(line, &hanging_indent(line, columns), columns).join("\n")
         } else {
             line.to_owned()
         }
@@ -26,63 +25,16 @@ fn is_json(text: &str) -> bool {
     serde_json::from_str::<IgnoredAny>(text).is_ok()
 }
 
-fn wrap_line(line: &str, columns: usize) -> String {
-    let indent = hanging_indent(line, columns);
-    let mut rows = String::new();
-    let mut used = 0;
-    let mut is_row_empty = true;
-    for word in words(line) {
-        let (text, space) = word.split_at(word.trim_end_matches(' ').len());
-        if used + text.width() > columns && !is_row_empty && !text.is_empty() {
-            rows.truncate(rows.trim_end_matches(' ').len());
-            rows.push('\n');
-            rows.push_str(&indent);
-            used = indent.width();
-        }
-        is_row_empty &= text.is_empty();
-        rows.push_str(text);
-        rows.push_str(space);
-        used += word.width();
-    }
-    rows.truncate(rows.trim_end_matches(' ').len());
-    rows
-}
-
-/// Splits a line into words with the spaces behind them. A number and its unit are one word.
-fn words(line: &str) -> Vec<&str> {
-    let mut words: Vec<&str> = Vec::new();
-    let mut start = 0;
-    for (space, _) in line.match_indices(' ') {
-        let (word, rest) = (&line[start..space], &line[space + 1..]);
-        if !is_measure(word, rest) {
-            words.push(&line[start..=space]);
-            start = space + 1;
-        }
-    }
-    words.push(&line[start..]);
-    words
-}
-
-/// Whether a number is followed by its unit.
-fn is_measure(word: &str, rest: &str) -> bool {
-    const UNITS: [&str; 8] = ["ms", "s", "min", "h", "d", "B", "KiB", "MiB"];
-    let next = rest.split(' ').next().unwrap_or_default();
-    let next = next.trim_end_matches([',', ';', '.', ')', ':']);
-    let is_number = word.ends_with(|letter: char| letter.is_ascii_digit());
-    is_number && UNITS.contains(&next)
-}
-
 /// Returns what the rows start with that continue a line: the indentation of its last column if the line is a row of a
 /// table, else its own and two columns more. Branches of a tree go on.
 fn hanging_indent(line: &str, columns: usize) -> String {
-    let is_lead = |letter: &char| matches!(letter, ' ' | '│' | '├' | '└' | '─');
-    let lead: String = line.chars().take_while(is_lead).collect();
-    let branches = lead.chars().map(|letter| match letter {
-        '│' | '├' => '│',
-        _ => ' ',
-    });
-    let mut indent: String = branches.collect();
-    let text = &line[lead.len()..];
+    let mut indent = branches(line);
+    let lead: usize = line
+        .chars()
+        .take(indent.chars().count())
+        .map(char::len_utf8)
+        .sum();
+    let text = &line[lead..];
     let gaps = text.match_indices("  ").map(|(at, _)| {
         let after = &text[at..];
         line.len() - after.trim_start_matches(' ').len()

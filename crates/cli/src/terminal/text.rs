@@ -72,19 +72,48 @@ pub fn wrap(text: &str, columns: usize) -> Vec<String> {
     wrap_prefixed(text, "", "", columns)
 }
 
-/// Wraps text at words, with a prefix for the first line and one for all others.
+/// Wraps text at words, with a prefix for the first line and one for all others. A word that is longer than a line is broken.
 pub fn wrap_prefixed(text: &str, first: &str, next: &str, columns: usize) -> Vec<String> {
+    wrap_words(text, first, next, columns, LongWords::Broken)
+}
+
+/// Wraps text at words, with a prefix for all lines but the first. A word that is longer than a line stays in one piece: the
+/// terminal breaks it, and a copy of it has no line break.
+pub fn wrap_whole_words(text: &str, next: &str, columns: usize) -> Vec<String> {
+    wrap_words(text, "", next, columns, LongWords::Whole)
+}
+
+/// What happens to a word that is longer than a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum LongWords {
+    Broken,
+    Whole,
+}
+
+fn wrap_words(
+    text: &str,
+    first: &str,
+    next: &str,
+    columns: usize,
+    long_words: LongWords,
+) -> Vec<String> {
     let mut lines = Vec::new();
     for paragraph in text.split('\n') {
         let mut line = if lines.is_empty() { first } else { next }.to_owned();
         let mut used = width(&line);
         let mut is_empty = true;
-        for word in paragraph.split_inclusive(char::is_whitespace) {
+        for word in words(paragraph) {
             if used + width(word.trim_end()) > columns && !is_empty {
                 let full = std::mem::replace(&mut line, next.to_owned());
                 lines.push(full.trim_end().to_owned());
                 used = width(next);
                 is_empty = true;
+            }
+            if long_words == LongWords::Whole {
+                line.push_str(word);
+                used += width(word);
+                is_empty &= word.trim().is_empty();
+                continue;
             }
             for piece in pieces(word) {
                 let glyph = match piece {
@@ -108,25 +137,48 @@ pub fn wrap_prefixed(text: &str, first: &str, next: &str, columns: usize) -> Vec
     lines
 }
 
+/// Splits a line into words with the space behind them. A number and its unit are one word.
+fn words(line: &str) -> impl Iterator<Item = &str> {
+    let mut rest = line;
+    std::iter::from_fn(move || {
+        let spaces = rest.match_indices(char::is_whitespace);
+        let mut ends = spaces.map(|(at, space)| (at, at + space.len()));
+        let end = ends.find(|(at, after)| !is_measure(&rest[..*at], &rest[*after..]));
+        let (word, after) = rest.split_at(end.map_or(rest.len(), |(_, after)| after));
+        rest = after;
+        (!word.is_empty()).then_some(word)
+    })
+}
+
+/// Whether a number is followed by its unit.
+fn is_measure(word: &str, rest: &str) -> bool {
+    const UNITS: [&str; 8] = ["ms", "s", "min", "h", "d", "B", "KiB", "MiB"];
+    let next = rest.split([' ', '\u{1b}']).next().unwrap_or_default();
+    let next = next.trim_end_matches([',', ';', '.', ')', ':']);
+    let is_number = word.ends_with(|letter: char| letter.is_ascii_digit());
+    is_number && UNITS.contains(&next)
+}
+
 /// Wraps each line at words. Rows that continue a line are indented below its text, and branches of a tree go on.
 pub fn wrap_lines(text: &str, columns: usize) -> String {
     let rows = text
         .split('\n')
-        .flat_map(|line| wrap_prefixed(line, "", &continuation_indent(line), columns));
+        .flat_map(|line| wrap_prefixed(line, "", &(branches(line) + "  "), columns));
     rows.collect::<Vec<String>>().join("\n")
 }
 
-fn continuation_indent(line: &str) -> String {
+/// Returns what the row after a line starts with: its indentation, and the branches of a tree that go on.
+pub fn branches(line: &str) -> String {
     let glyphs = pieces(line).filter_map(|piece| match piece {
         Piece::Escape(_) => None,
         Piece::Glyph(glyph) => Some(glyph),
     });
     let lead = glyphs.take_while(|glyph| matches!(*glyph, " " | "│" | "├" | "└" | "─"));
-    let lead = lead.map(|glyph| match glyph {
+    lead.map(|glyph| match glyph {
         "│" | "├" => '│',
         _ => ' ',
-    });
-    lead.chain("  ".chars()).collect()
+    })
+    .collect()
 }
 
 enum Piece<'a> {
@@ -189,6 +241,14 @@ mod tests {
         assert_eq!(wrap("one two three", 8), ["one two", "three"]);
         assert_eq!(wrap("abcdefghij", 4), ["abcd", "efgh", "ij"]);
         assert_eq!(wrap("a\n\nb", 8), ["a", "", "b"]);
+        assert_eq!(
+            wrap("it ran for 5 ms, then", 13),
+            ["it ran for", "5 ms, then"]
+        );
+        assert_eq!(
+            wrap_whole_words("no abcdefghij", "  ", 4),
+            ["no", "  abcdefghij"]
+        );
         assert_eq!(
             wrap_lines("├─ one two\n│    three four\n└─ five six", 12),
             "├─ one two\n│    three\n│      four\n└─ five six"

@@ -24,8 +24,8 @@ use lango_models::OfflineModel;
 pub use markdown_transcript::{MarkdownTranscript, fence};
 pub use recap::recap;
 pub use request::{
-    PREVIEW_ROWS, RequestDetail, allowing_rule, colour_request, escape_invisible, frame_mark,
-    request, subject_line,
+    PREVIEW_ROWS, RequestDetail, allowing_rule, colour_request, columns_of, escape_invisible,
+    frame_mark, request, subject_line,
 };
 use std::borrow::Cow;
 use std::io::ErrorKind;

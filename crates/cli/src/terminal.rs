@@ -21,7 +21,7 @@ pub use editor::Editor;
 pub use history::History;
 pub use keys::{Key, KeyReader, suspend_process, suspend_signal};
 pub use lines::{LineReader, LineSource};
-pub use pager::page;
+pub use pager::{PageEnd, page};
 pub use palette::{Colour, Palette};
 pub use picker::{PickDetail, pick};
 pub use region::{LiveFrame, Output, Region};

@@ -4,7 +4,7 @@
 mod menu;
 mod status;
 
-use crate::screen::count;
+use crate::screen::{count, frame_mark};
 use crate::terminal::{Editor, History, Key, LiveFrame, Palette, fit, wrap_prefixed};
 use lango_core::text::sanitize;
 use lango_core::{AttachedFile, PermissionMode};
@@ -428,7 +428,12 @@ impl ChatInput {
     /// Returns the lines that show a message in the scrollback after it was sent.
     pub(super) fn sent_lines(message: &str, columns: usize, palette: &Palette) -> String {
         let lines = wrap_prefixed(&sanitize(message), "> ", "  ", columns);
-        let lines: Vec<String> = lines.iter().map(|line| palette.bold(line)).collect();
+        // The mark has a colour that nothing of a model has.
+        let line = |line: &String| match line.strip_prefix('>') {
+            Some(text) => format!("{}{}", frame_mark(">", palette), palette.bold(text)),
+            None => palette.bold(line),
+        };
+        let lines: Vec<String> = lines.iter().map(line).collect();
         lines.join("\n")
     }
 

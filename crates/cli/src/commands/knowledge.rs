@@ -187,7 +187,7 @@ async fn search(
     }
     if results.hits.is_empty() {
         return Ok(screen::print(
-            "nothing found; add documents with `lango knowledge add PATH`",
+            "nothing found; `lango knowledge list` shows what was added",
         )?);
     }
     for hit in &results.hits {

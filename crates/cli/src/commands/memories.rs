@@ -119,10 +119,16 @@ async fn forget(
             return Err(missing(*id));
         }
     }
-    let names: Vec<String> = ids.iter().map(ToString::to_string).collect();
-    let question = format!("forget {} permanently?", names.join(", "));
-    if !yes && !confirm_forgetting(&question).await? {
-        return Ok(());
+    if !yes {
+        let mut affected = Vec::new();
+        for id in &ids {
+            affected.extend(memory.with_id(&app.user(), *id).await?);
+        }
+        let names: Vec<String> = ids.iter().map(ToString::to_string).collect();
+        let question = format!("forget {} permanently?", names.join(", "));
+        if !confirm_forgetting(&affected, &question).await? {
+            return Ok(());
+        }
     }
     let mut forgotten = Vec::new();
     for id in ids {
@@ -141,9 +147,12 @@ async fn forget(
 }
 
 async fn forget_all(app: &App, store: &Store, memory: &Memory, yes: bool) -> Result<(), Failure> {
-    let question = format!("forget all memories of `{}` permanently?", app.user());
-    if !yes && !confirm_forgetting(&question).await? {
-        return Ok(());
+    if !yes {
+        let number = memory.list(&app.user(), usize::MAX).await?.len();
+        let question = format!("forget everything remembered about you ({number}) permanently?");
+        if !confirm_forgetting(&[], &question).await? {
+            return Ok(());
+        }
     }
     let number = memory.forget_everything(&app.user()).await?;
     let number = match number {
@@ -153,11 +162,15 @@ async fn forget_all(app: &App, store: &Store, memory: &Memory, yes: bool) -> Res
     report(store, &format!("forgot {number}")).await
 }
 
-/// Asks whether to forget. Prints a note if the answer is no.
-async fn confirm_forgetting(question: &str) -> Result<bool, Failure> {
+/// Shows what will be forgotten, and asks. Prints a note if the answer is no.
+async fn confirm_forgetting(affected: &[ListedMemory], question: &str) -> Result<bool, Failure> {
     if !has_terminal() {
         let message = "forgetting is permanent, and there is no terminal to ask for confirmation";
         return Err(Failure::usage(message).next("use --yes to forget without asking"));
+    }
+    for memory in affected {
+        let text = one_line(&memory.text, 120);
+        screen::say(&format!("  {:<6}{text}", memory.id));
     }
     let is_confirmed = confirm(question).await?;
     if !is_confirmed {

@@ -22,8 +22,7 @@ const MAX_PICKED: usize = 500;
 /// How many sessions there are to choose from by number.
 const MAX_NUMBERED: usize = 15;
 
-/// The columns of the mark before each session in the list, and the fewest columns for the title of a session.
-const MARK_COLUMNS: usize = 2;
+/// The fewest columns for the title of a session.
 const MIN_TITLE_COLUMNS: usize = 24;
 
 /// How many exchanges a resumed chat shows.
@@ -86,8 +85,9 @@ pub(super) async fn pick_session(
     keys: &mut KeyReader,
     palette: &Palette,
 ) -> Result<Option<SessionId>, Failure> {
-    let room = screen::columns().saturating_sub(MARK_COLUMNS);
-    let (offered, lines) = offers(app, sessions, MAX_PICKED, room).await?;
+    let offered = offers(app, sessions, MAX_PICKED).await?;
+    let folder = app.folder();
+    let lines = |columns| offer_lines(&offered, &folder, columns);
     let details = LastExchange {
         sessions,
         offered: &offered,
@@ -116,7 +116,8 @@ impl PickDetail for LastExchange<'_> {
 
 /// Asks for the number of a session. Returns `None` if the user leaves.
 async fn ask_for_session(app: &App, sessions: &Sessions) -> Result<Option<SessionId>, Failure> {
-    let (offered, lines) = offers(app, sessions, MAX_NUMBERED, usize::MAX).await?;
+    let offered = offers(app, sessions, MAX_NUMBERED).await?;
+    let lines = offer_lines(&offered, &app.folder(), usize::MAX);
     if !has_terminal() {
         let message = format!(
             "there is no terminal to choose a session; the last ones are\n{}",
@@ -144,19 +145,17 @@ async fn ask_for_session(app: &App, sessions: &Sessions) -> Result<Option<Sessio
     }
 }
 
-/// Returns the sessions to choose from, and a line of this many columns for each.
+/// Returns the sessions to choose from, at least one.
 async fn offers(
     app: &App,
     sessions: &Sessions,
     limit: usize,
-    columns: usize,
-) -> Result<(Vec<SessionSummary>, Vec<String>), Failure> {
+) -> Result<Vec<SessionSummary>, Failure> {
     let offered = offered_sessions(app, sessions, limit).await?;
     if offered.is_empty() {
         return Err(Failure::usage("there are no sessions yet").next("start one with `lango`"));
     }
-    let lines = offer_lines(&offered, &app.folder(), columns);
-    Ok((offered, lines))
+    Ok(offered)
 }
 
 async fn offered_sessions(

@@ -85,8 +85,8 @@ pub(super) struct TurnScreen<'a> {
     /// Reads answers if the screen is plain; opened for the first question.
     lines: &'a mut Option<LineReader>,
     prompt: Option<(QuestionPrompt, oneshot::Sender<Reply>)>,
-    /// The rows of the question's box, and the smallest room above the live part since it was printed.
-    box_rows: usize,
+    /// The columns of each row of the question's box, and the smallest room above the live part since it was printed.
+    box_columns: Vec<usize>,
     lowest_room: usize,
     /// While a prompt of other code uses the terminal, nothing is drawn.
     is_suspended: bool,
@@ -159,7 +159,7 @@ impl<'a> TurnScreen<'a> {
             suspension: suspension.and_then(Result::ok),
             lines,
             prompt: None,
-            box_rows: 0,
+            box_columns: Vec::new(),
             lowest_room: 0,
             is_suspended: false,
             is_dirty: true,
@@ -331,6 +331,10 @@ impl<'a> TurnScreen<'a> {
                 }
                 self.draw()?;
                 self.enlarge_box()?;
+                return Ok(ScreenAction::Continue);
+            }
+            Key::Resumed => {
+                self.return_from_outside()?;
                 return Ok(ScreenAction::Continue);
             }
             // The terminal is gone. A question can be answered later; nobody sees the rest of the turn.

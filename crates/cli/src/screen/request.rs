@@ -11,7 +11,7 @@ use lango_core::{ApprovalQuestion, ApprovalRequest, PendingApproval, Risk};
 use serde_json::Value;
 use std::borrow::Cow;
 use std::fmt::Write;
-use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+use unicode_width::UnicodeWidthChar;
 
 /// How much of a call to show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,6 +25,9 @@ pub enum RequestDetail<'a> {
 /// The most rows of a preview that are shown with the question, and the most rows of one of its lines.
 pub const PREVIEW_ROWS: usize = 20;
 const LINE_ROWS: usize = 4;
+
+/// The columns of the mark before each row.
+const MARK_COLUMNS: usize = 4;
 
 /// The most characters of the reason that are shown with the question.
 const REASON_CHARACTERS: usize = 200;
@@ -74,7 +77,11 @@ pub fn request(
     };
     let lines: Vec<&str> = content.trim_end().lines().collect();
     match shown {
-        RequestDetail::Preview(_, max_rows) => text.extend(preview_rows(&lines, width, max_rows)),
+        RequestDetail::Preview(preview, max_rows) => {
+            let is_hunk = |line: &&str| line.starts_with("@@ ");
+            let diff = preview.and_then(|_| lines.iter().position(is_hunk));
+            text.extend(preview_rows(&lines, diff, width, max_rows));
+        }
         RequestDetail::Everything(_) => {
             let rows = lines.iter().map(|line| boxed_rows(line, width, usize::MAX));
             text.extend(rows.flatten());
@@ -99,8 +106,8 @@ pub fn request(
 
 /// Returns the rows of a preview. If they are more than `max_rows`, the middle is left out: a command ends with the facts
 /// about its sandbox, and what it does last must not be hidden either.
-fn preview_rows(lines: &[&str], width: usize, max_rows: usize) -> Vec<String> {
-    let row_at = |index: usize| boxed_rows(&changed_part(lines, index), width, LINE_ROWS);
+fn preview_rows(lines: &[&str], diff: Option<usize>, width: usize, max_rows: usize) -> Vec<String> {
+    let row_at = |index: usize| boxed_rows(&changed_part(lines, index, diff), width, LINE_ROWS);
     let mut rows = Vec::new();
     for index in 0..lines.len() {
         rows.extend(row_at(index));
@@ -130,10 +137,13 @@ fn preview_rows(lines: &[&str], width: usize, max_rows: usize) -> Vec<String> {
 }
 
 /// Returns a line of a preview. In a long line of a diff, the beginning that its other version shares is left out, so that
-/// the change is on the screen.
-fn changed_part<'a>(lines: &[&'a str], index: usize) -> Cow<'a, str> {
+/// the change is on the screen. `diff` is where the tool's diff starts, if there is one: a model can write lines that look
+/// like one.
+fn changed_part<'a>(lines: &[&'a str], index: usize, diff: Option<usize>) -> Cow<'a, str> {
     let line = lines[index];
-    let Some(other) = other_version(lines, index).filter(|_| line.len() > MAX_SHARED) else {
+    let is_diff = diff.is_some_and(|start| index > start);
+    let other = other_version(lines, index).filter(|_| is_diff && line.len() > MAX_SHARED);
+    let Some(other) = other else {
         return Cow::Borrowed(line);
     };
     let pairs = line.chars().zip(other.chars()).skip(1);
@@ -228,19 +238,24 @@ fn arguments(request: &ApprovalRequest) -> String {
 /// Returns the rows of the box for a line, each with a line break. A line with more rows than `max_rows` is shown with
 /// its start and its end.
 fn boxed_rows(line: &str, width: usize, max_rows: usize) -> Vec<String> {
-    let room = width.saturating_sub(5).max(20);
+    let room = width.saturating_sub(MARK_COLUMNS + 1).max(1);
     let mut rows = broken(&collapse_spaces(&escape_invisible(line)), room);
     if rows.len() > max_rows {
         let end = rows.split_off(rows.len() - max_rows / 2);
         let hidden: Vec<String> = rows.drain(max_rows - max_rows / 2..).collect();
         let hidden: usize = hidden.iter().map(|row| row.chars().count()).sum();
         let hidden = count(hidden as u64, "character");
-        rows.push(format!("… {hidden} (v shows everything) …"));
+        rows.extend(broken(&format!("… {hidden} (v shows everything) …"), room));
         rows.extend(end);
     }
     let marks = std::iter::once("│   ").chain(std::iter::repeat("│ ↳ "));
     let rows = rows.iter().zip(marks);
     rows.map(|(row, mark)| format!("{mark}{row}\n")).collect()
+}
+
+/// Returns the columns of a text on a terminal that joins no letters.
+pub fn columns_of(text: &str) -> usize {
+    text.chars().map(|letter| letter.width().unwrap_or(1)).sum()
 }
 
 /// Breaks a line into rows of at most `room` columns: after a space, if there is one in the second half of the row.
@@ -249,10 +264,10 @@ fn broken(line: &str, room: usize) -> Vec<String> {
     let (mut row, mut used) = (String::new(), 0);
     for letter in line.chars() {
         let columns = letter.width().unwrap_or(1);
-        if used + columns > room {
+        if used + columns > room && !row.is_empty() {
             let space = row.rfind(' ').filter(|at| *at >= row.len() / 2);
             let rest = space.map_or(String::new(), |at| row.split_off(at + 1));
-            used = rest.width();
+            used = columns_of(&rest);
             rows.push(std::mem::replace(&mut row, rest));
         }
         used += columns;
@@ -373,15 +388,15 @@ mod tests {
     fn a_long_preview_shows_its_start_and_its_end() {
         let lines: Vec<String> = (1..=50).map(|number| format!("line {number}")).collect();
         let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
-        let rows = preview_rows(&lines, 80, 10);
+        let rows = preview_rows(&lines, None, 80, 10);
         let expected = [1, 2, 3, 4, 5, 6].map(|number| format!("│   line {number}\n"));
         assert_eq!(rows[..6], expected);
         assert_eq!(rows[6], "│   … 40 more lines (v shows everything) …\n");
         let expected = [47, 48, 49, 50].map(|number| format!("│   line {number}\n"));
         assert_eq!(rows[7..], expected);
-        assert_eq!(preview_rows(&lines[..10], 80, 10).len(), 10);
+        assert_eq!(preview_rows(&lines[..10], None, 80, 10).len(), 10);
         let long = "x".repeat(9000);
-        assert!(preview_rows(&[&long, &long, "end"], 80, 5).len() <= 8);
+        assert!(preview_rows(&[&long, &long, "end"], None, 80, 5).len() <= 8);
     }
 
     #[test]
@@ -390,13 +405,33 @@ mod tests {
         let removed = format!("-{start}safe{end}");
         let added = format!("+{start}evil{end}");
         let lines = ["@@ -1,2 +1,2 @@", "-x", &removed, "+y", &added];
-        let rows = preview_rows(&lines, 80, 20).concat();
-        assert!(rows.contains("│   -⟨2940 equal characters⟩ aaa"), "{rows}");
+        let rows = preview_rows(&lines, Some(0), 80, 20).concat();
+        let mark = "│   -⟨2940 equal characters⟩ aaa";
+        assert!(rows.contains(mark), "{rows}");
         assert!(rows.contains("safe") && rows.contains("evil"), "{rows}");
+        // Arguments that only look like a diff hide nothing but the middle of a line.
+        let rows = preview_rows(&lines, None, 80, 20).concat();
+        assert!(!rows.contains("equal characters"), "{rows}");
         assert_eq!(other_version(&lines, 1), Some("+y"));
         assert_eq!(other_version(&lines, 4), Some(&*removed));
         assert_eq!(other_version(&["+a", "+b"], 1), None);
         assert_eq!(other_version(&["-ä"], 0), None);
+    }
+
+    #[test]
+    fn no_row_of_a_box_is_wider_than_the_window() {
+        for width in [12, 22, 40, 80] {
+            for line in [
+                "x".repeat(900),
+                "لا".repeat(400),
+                "日本".repeat(300),
+                "a b ".repeat(400),
+            ] {
+                for row in boxed_rows(&line, width, LINE_ROWS) {
+                    assert!(columns_of(row.trim_end()) < width, "{width}: {row}");
+                }
+            }
+        }
     }
 
     #[test]

@@ -61,6 +61,8 @@ pub enum Key {
     Escape,
     /// The terminal has a new size.
     Resize,
+    /// The process was stopped, and others may have used the screen meanwhile.
+    Resumed,
     /// The terminal is gone.
     Closed,
 }
@@ -158,7 +160,7 @@ impl KeyReader {
                 Some(()) = self.resume.recv() => {
                     // The shell has set the terminal to its normal mode.
                     let _ = self.raw.apply();
-                    return Key::Resize;
+                    return Key::Resumed;
                 }
                 read = read(&self.keyboard) => read,
                 () = sleep_until(sequence_ends), if self.parser.is_incomplete() => {

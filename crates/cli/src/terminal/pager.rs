@@ -8,13 +8,21 @@ use std::io;
 const ENTER_ALTERNATE: &str = "\u{1b}[?1049h\u{1b}[?25l";
 const LEAVE_ALTERNATE: &str = "\u{1b}[?25h\u{1b}[?1049l";
 
+/// How much of a text the user has seen when the pager was left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PageEnd {
+    /// The last line was on the screen.
+    Shown,
+    NotReached,
+}
+
 /// Shows rendered lines until the user leaves with `q`, Escape or Ctrl-C. `lines` returns the lines for a width, so that
 /// they fit again after a resize. A longer line is wrapped.
 pub async fn page(
     keys: &mut KeyReader,
     title: &str,
     lines: impl Fn(usize) -> Vec<String>,
-) -> io::Result<()> {
+) -> io::Result<PageEnd> {
     Output::write_to_terminal(ENTER_ALTERNATE)?;
     let result = scroll(keys, title, lines).await;
     Output::write_to_terminal(LEAVE_ALTERNATE)?;
@@ -25,7 +33,8 @@ async fn scroll(
     keys: &mut KeyReader,
     title: &str,
     lines: impl Fn(usize) -> Vec<String>,
-) -> io::Result<()> {
+) -> io::Result<PageEnd> {
+    let mut end = PageEnd::NotReached;
     let mut shown = wrapped(&lines(columns()), columns());
     let mut top = 0;
     loop {
@@ -33,9 +42,12 @@ async fn scroll(
         let last_top = shown.len().saturating_sub(page_rows);
         top = top.min(last_top);
         draw(title, &shown, top, page_rows)?;
+        if top == last_top {
+            end = PageEnd::Shown;
+        }
         match keys.next().await {
             Key::Char('q' | 'v') | Key::Escape | Key::Ctrl('c' | 'd') | Key::Closed => {
-                return Ok(());
+                return Ok(end);
             }
             Key::Down | Key::Char('j') | Key::Enter => top += 1,
             Key::Up | Key::Char('k') => top = top.saturating_sub(1),
@@ -43,7 +55,7 @@ async fn scroll(
             Key::PageUp | Key::Char('b') => top = top.saturating_sub(page_rows),
             Key::Home | Key::Char('g') => top = 0,
             Key::End | Key::Char('G') => top = last_top,
-            Key::Resize => shown = wrapped(&lines(columns()), columns()),
+            Key::Resize | Key::Resumed => shown = wrapped(&lines(columns()), columns()),
             _ => {}
         }
     }

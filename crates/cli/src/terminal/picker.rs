@@ -11,6 +11,9 @@ const PAGE: usize = 10;
 /// The most rows that describe the selected row.
 const MAX_DETAIL_ROWS: usize = 6;
 
+/// The columns of the mark before each row of the list.
+const MARK_COLUMNS: usize = 2;
+
 /// The indentation of these rows, in columns.
 const INDENT: usize = 4;
 
@@ -20,11 +23,12 @@ pub trait PickDetail {
     fn detail(&mut self, position: usize, width: usize) -> impl Future<Output = Vec<String>>;
 }
 
-/// Lets the user pick a row. Returns its position, or `None` if the user left.
+/// Lets the user pick a row. `items` formats the rows for a number of columns. Returns the row's position, or `None` if the
+/// user left.
 pub async fn pick(
     keys: &mut KeyReader,
     title: &str,
-    items: &[String],
+    items: &dyn Fn(usize) -> Vec<String>,
     details: impl PickDetail,
     palette: &Palette,
 ) -> io::Result<Option<usize>> {
@@ -44,7 +48,7 @@ pub async fn pick(
 async fn choose(
     keys: &mut KeyReader,
     title: &str,
-    items: &[String],
+    items: &dyn Fn(usize) -> Vec<String>,
     mut details: impl PickDetail,
     palette: &Palette,
 ) -> io::Result<Option<usize>> {
@@ -74,23 +78,30 @@ async fn choose(
         match key {
             Key::Enter if selected.is_some() => return Ok(selected),
             Key::Escape | Key::Ctrl('c' | 'd') | Key::Closed => return Ok(None),
-            Key::Resize => Region::redraw()?,
+            Key::Resize | Key::Resumed => {
+                list.shown = items(columns().saturating_sub(MARK_COLUMNS));
+                Region::redraw()?;
+            }
             key => list.handle(&key),
         }
     }
 }
 
 /// The rows that match what the user typed, and the selected one.
-struct PickList<'a> {
-    items: &'a [String],
+struct PickList {
+    /// The rows as they are in a window of any width, for what the user types.
+    items: Vec<String>,
+    /// The rows for the width of the window.
+    shown: Vec<String>,
     typed: String,
     selected: usize,
 }
 
-impl<'a> PickList<'a> {
-    fn new(items: &'a [String]) -> Self {
+impl PickList {
+    fn new(items: &dyn Fn(usize) -> Vec<String>) -> Self {
         Self {
-            items,
+            items: items(usize::MAX),
+            shown: items(columns().saturating_sub(MARK_COLUMNS)),
             typed: String::new(),
             selected: 0,
         }
@@ -147,7 +158,7 @@ impl<'a> PickList<'a> {
         let first = (self.selected + 1).saturating_sub(list_rows);
         let mut shown = vec![format!("{title}  {}", self.typed)];
         for (row, position) in matching.iter().enumerate().skip(first).take(list_rows) {
-            let text = fit(&self.items[*position], columns.saturating_sub(2));
+            let text = fit(&self.shown[*position], columns.saturating_sub(MARK_COLUMNS));
             shown.push(if row == self.selected {
                 format!("{} {}", palette.bold("❯"), palette.bold(&text))
             } else {
@@ -155,7 +166,7 @@ impl<'a> PickList<'a> {
             });
         }
         if matching.is_empty() {
-            shown.push(palette.dim("  no match"));
+            shown.push(palette.dim("  no match · `lango sessions search` looks into the texts"));
         }
         let hidden = matching.len().saturating_sub(first + list_rows);
         if hidden > 0 {
@@ -178,8 +189,7 @@ mod tests {
 
     #[test]
     fn typing_filters_the_rows_and_arrows_stay_inside_the_list() {
-        let items = ["apple", "banana", "Apricot"].map(str::to_owned);
-        let mut list = PickList::new(&items);
+        let mut list = PickList::new(&|_| ["apple", "banana", "Apricot"].map(str::to_owned).into());
         list.handle(&Key::Up);
         assert_eq!(list.selected_item(), Some(0));
         for key in [Key::Char('a'), Key::Char('p'), Key::Down, Key::Down] {

@@ -65,7 +65,8 @@ fn a_memory_is_forgotten_by_its_id_after_a_confirmation() {
     lango.run(&["memory", "forget"]).exits(2);
     for (typed, left) in [("n\r", 2), ("y\r", 1)] {
         let mut terminal = Terminal::start(&lango, 100, &["memory", "forget", &id], &[]);
-        terminal.wait_for("permanently? [y/N] ");
+        let shown = terminal.wait_for("permanently? [y/N] ");
+        assert!(shown.contains("tea"), "{shown}");
         terminal.press(typed);
         let (code, shown) = terminal.end();
         assert_eq!(code, Some(0), "{shown}");

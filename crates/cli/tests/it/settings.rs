@@ -140,7 +140,10 @@ fn an_invalid_topology_file_is_refused_with_its_path_and_the_reason() {
 fn an_unknown_model_is_refused_with_the_known_ones() {
     let lango = Lango::new();
     let ran = lango.run(&["-c", "agent.model=acme/x", "run", "hello"]);
-    ran.refused(3, &["`acme`", "offline/rules", "providers.acme.kind"]);
+    ran.refused(
+        3,
+        &["`acme`", "offline/rules", "lango setup --provider acme"],
+    );
     for model in ["agent.model=offline/rules", "agent.model=offline"] {
         assert_eq!(
             run(&lango, &[model], "hello").ok().json()["model"],

@@ -71,6 +71,29 @@ impl Memory {
         self.rows().has_memory(user, id).await
     }
 
+    /// Returns the memories that [`forget_by_id`](Self::forget_by_id) deletes, newest first.
+    pub async fn with_id(
+        &self,
+        user: &UserId,
+        id: MemoryId,
+    ) -> Result<Vec<ListedMemory>, StoreError> {
+        let session = match id {
+            MemoryId::Saved(_) => None,
+            _ => self.rows().session_of_memory(user, id).await?,
+        };
+        let ids = match session {
+            None => vec![id],
+            Some(session) => {
+                let owner = owner(user, &session);
+                self.to_forget(&owner, &ForgetTarget::One(id)).await?
+            }
+        };
+        let ids: Vec<String> = ids.iter().map(ToString::to_string).collect();
+        let mut found = self.all_of(user).await?;
+        found.retain(|memory| ids.contains(&memory.id));
+        Ok(found)
+    }
+
     /// Deletes one memory of a user, with the parts that it was condensed from and every reflection that contains it.
     /// Returns the ids of all deleted memories, which are none if the user has no such memory. `None` if concurrent
     /// changes interfered in every attempt.

@@ -56,9 +56,15 @@ impl Chat<'_> {
             };
             match typed {
                 Typed::Key(key) => {
-                    if let Some(end) = self.handle_key(&key).await? {
-                        return Ok(end);
+                    // What was typed or pasted at once is drawn at once.
+                    let mut waiting = Some(key);
+                    while let Some(key) = waiting {
+                        if let Some(end) = self.handle_key(&key).await? {
+                            return Ok(end);
+                        }
+                        waiting = self.keys.as_mut().and_then(KeyReader::try_next);
                     }
+                    self.draw_input()?;
                 }
                 Typed::Line(Some(line)) if line.trim().is_empty() => {}
                 Typed::Line(line) => return Ok(line),
@@ -69,7 +75,7 @@ impl Chat<'_> {
     /// Handles a key at the prompt. Returns the message, or `None` inside if the user leaves.
     async fn handle_key(&mut self, key: &Key) -> Result<Option<Option<String>>, Failure> {
         match key {
-            Key::Resize => Region::redraw()?,
+            Key::Resize | Key::Resumed => Region::redraw()?,
             Key::Closed => return Ok(Some(None)),
             key => match self.input.handle(key) {
                 InputAction::None if *key == Key::Ctrl('c') => title(READY),
@@ -98,7 +104,6 @@ impl Chat<'_> {
                 InputAction::Suspend => self.suspend()?,
             },
         }
-        self.draw_input()?;
         Ok(None)
     }
 

@@ -1,7 +1,7 @@
 //! `/undo` and `/diff`: restores and shows what file tools changed.
 
 use super::Chat;
-use crate::screen::{self, PREVIEW_ROWS, count};
+use crate::screen::{self, PREVIEW_ROWS, count, one_line};
 use lango::app::Failure;
 use lango::app::undo::{DiffChoice, UndoChoice};
 use lango_core::text::sanitize;
@@ -9,6 +9,9 @@ use lango_tools::UndoMode;
 
 /// The number of lines of each file's diff.
 const DIFF_LINES: usize = 200;
+
+/// The most characters of a path.
+const PATH_CHARACTERS: usize = 200;
 
 /// What follows `/undo` to confirm it.
 const CONFIRM: &str = "yes";
@@ -21,7 +24,7 @@ impl Chat<'_> {
         let session = self.conversation.session().clone();
         let choice = match argument {
             CONFIRM => return self.run_undo(UndoMode::Whole).await,
-            CONFIRM_PARTIAL => return self.run_undo(UndoMode::Partial).await,
+            CONFIRM_PARTIAL | "--partial" => return self.run_undo(UndoMode::Partial).await,
             "" => UndoChoice::LastOf(&session),
             turn => UndoChoice::Turn(turn),
         };
@@ -47,11 +50,16 @@ impl Chat<'_> {
             let message = "nothing was shown yet that could be undone";
             return Err(Failure::usage(message).next("/undo shows it"));
         };
-        let report = plan.run(mode).await?;
+        let report = plan.run(mode).await;
+        let report = report.map_err(|failure| {
+            failure
+                .next("/undo shows what can be taken back now; /undo partial then leaves the rest")
+        })?;
         // The log of the session has a new event.
         self.conversation.refresh().await?;
         for skipped in &report.skipped {
-            let (path, reason) = (sanitize(&skipped.path), sanitize(&skipped.reason));
+            let path = one_line(&skipped.path, PATH_CHARACTERS);
+            let reason = sanitize(&skipped.reason);
             screen::print(&format!("left {path}: {reason}"))?;
         }
         let restored = count(report.restored.len() as u64, "path");
@@ -87,7 +95,7 @@ impl Chat<'_> {
             let heading = format!(
                 "{} {}{}",
                 file.change.name(),
-                sanitize(&file.path),
+                one_line(&file.path, PATH_CHARACTERS),
                 counts.unwrap_or_default()
             );
             let mut lines = vec![self.palette.bold(&heading)];

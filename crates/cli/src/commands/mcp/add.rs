@@ -64,7 +64,7 @@ pub(super) async fn add(flags: Vec<String>, arguments: AddArguments) -> Result<E
         screen::say(&choose_owner(&app, file, &section)?);
     }
     screen::print(&format!(
-        "next: `lango mcp test {id}` connects and shows its tools"
+        "next: `lango mcp test {id}` connects and shows its tools; it says whether they must be trusted first"
     ))?;
     Ok(Exit::Ok)
 }

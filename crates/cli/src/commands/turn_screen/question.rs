@@ -5,7 +5,7 @@ use crate::commands::ask::{PromptStep, Question, QuestionPrompt, Reply, ask_plai
 use crate::commands::watch::termination_requested;
 use crate::screen::{self, QuestionEnd, columns, rows};
 use crate::terminal::{
-    Key, KeyReader, LineReader, LineSource, LiveFrame, Output, Region, ScreenMode, page,
+    Key, KeyReader, LineReader, LineSource, LiveFrame, Output, PageEnd, Region, ScreenMode, page,
     suspend_process,
 };
 use std::io;
@@ -61,24 +61,30 @@ impl TurnScreen<'_> {
 
     fn print_box(&mut self, prompt: &mut QuestionPrompt) -> io::Result<()> {
         let (text, _) = self.fit_box(prompt);
-        (self.box_rows, self.lowest_room) = (text.lines().count(), usize::MAX);
+        self.box_columns = text.lines().map(screen::columns_of).collect();
+        self.lowest_room = usize::MAX;
         let text = screen::colour_request(&text, &self.palette);
         // The live part, which may be high, would push the box off the screen.
         Region::draw(&LiveFrame::default())?;
         Region::print(self.display.progress, &format!("{text}\n"))
     }
 
-    /// Returns the box, as long as the window allows, and the room for it. In a low window the keys share their rows, so
-    /// that the box fits.
+    /// Returns the number of rows that the printed box has in a window of this width: it wraps what became too long.
+    fn box_rows(&self) -> usize {
+        let rows = self.box_columns.iter();
+        rows.map(|row| row.div_ceil(columns()).max(1)).sum()
+    }
+
+    /// Returns the box, as long as the window allows, and the room for it. The keys share their rows before the box is
+    /// shortened.
     fn fit_box(&mut self, prompt: &mut QuestionPrompt) -> (String, usize) {
         let (mut text, mut room) = (String::new(), 0);
         for is_compact in [false, true] {
             prompt.set_compact(is_compact);
             room = rows().saturating_sub(self.rows_below_box(prompt));
             text = prompt.question.text(columns(), room);
-            let is_cut = text.lines().count() > room;
-            prompt.set_cut(is_cut);
-            if !is_cut {
+            prompt.set_cut(text.lines().count() > room);
+            if text == prompt.question.text(columns(), usize::MAX) {
                 break;
             }
         }
@@ -98,21 +104,25 @@ impl TurnScreen<'_> {
     }
 
     /// Notes how much room the live part leaves for the box. If the box was pushed off the screen, by a message that the
-    /// user writes or by a low window, no key allows the call; when there is room again, prints the box again and returns
-    /// true.
+    /// user writes or by a smaller window, no key allows the call; when there is room again, prints the box again and
+    /// returns true.
     pub(super) fn keep_box_in_view(&mut self, live_rows: usize) -> io::Result<bool> {
         let room = rows().saturating_sub(live_rows);
         self.lowest_room = self.lowest_room.min(room);
-        let is_cut = self.lowest_room < self.box_rows;
-        match &mut self.prompt {
-            // A row about other agents that comes and goes does not print the box each time.
-            Some(_) if is_cut && room > self.box_rows => self.print_box_again().map(|()| true),
-            Some((prompt, _)) => {
-                prompt.set_cut(is_cut);
-                Ok(false)
-            }
-            None => Ok(false),
+        let is_cut = self.lowest_room < self.box_rows();
+        let is_writing = self.is_writing();
+        let Some((mut prompt, reply)) = self.prompt.take() else {
+            return Ok(false);
+        };
+        // A row about other agents that comes and goes does not print the box each time.
+        let fits_again =
+            is_cut && !is_writing && self.fit_box(&mut prompt).0.lines().count() < room;
+        prompt.set_cut(is_cut);
+        self.prompt = Some((prompt, reply));
+        if fits_again {
+            self.print_box_again()?;
         }
+        Ok(fits_again)
     }
 
     /// Prints the box again if the window is higher now and a longer preview fits. Terminals do not always move lines back
@@ -258,8 +268,8 @@ impl TurnScreen<'_> {
             let text = screen::colour_request(&question.full_text(width), palette);
             text.lines().map(str::to_owned).collect()
         };
-        page(keys, "the whole call", lines).await?;
-        if let Some((prompt, _)) = &mut self.prompt {
+        let end = page(keys, "the whole call", lines).await?;
+        if let (Some((prompt, _)), PageEnd::Shown) = (&mut self.prompt, end) {
             prompt.set_viewed();
         }
         // The size may have changed meanwhile.
@@ -270,11 +280,14 @@ impl TurnScreen<'_> {
         self.enlarge_box()
     }
 
-    /// Ignores keys until the next pause, because the user was away.
-    fn disarm_question(&mut self) {
+    /// Draws everything again after another program has used the screen. Keys answer only after a pause.
+    pub(super) fn return_from_outside(&mut self) -> io::Result<()> {
         if let Some((prompt, _)) = &mut self.prompt {
             prompt.disarm();
         }
+        self.is_dirty = true;
+        self.print_box_again()?;
+        self.draw()
     }
 
     /// Lets the user write the message in an editor.
@@ -285,11 +298,9 @@ impl TurnScreen<'_> {
         *self.keys = None;
         Region::close();
         input.edit_outside().await;
-        self.disarm_question();
         Region::open(self.display.progress);
         *self.keys = Some(KeyReader::open()?);
-        self.is_dirty = true;
-        self.enlarge_box()
+        self.return_from_outside()
     }
 
     /// Stops this process until the shell continues it. Running commands of agents go on.
@@ -298,14 +309,12 @@ impl TurnScreen<'_> {
         let is_live = Region::is_open();
         Region::close();
         suspend_process();
-        self.disarm_question();
         if is_live {
             Region::open(self.display.progress);
         }
         if has_keys {
             *self.keys = Some(KeyReader::open()?);
         }
-        self.is_dirty = true;
-        self.enlarge_box()
+        self.return_from_outside()
     }
 }

@@ -146,7 +146,7 @@ fn the_call_is_shown_again_after_the_window_was_too_low_for_it() {
     terminal.press(&["v"]);
     terminal.wait_for("the whole call");
     assert!(!lango.workspace().join("new.txt").exists());
-    terminal.press(&["q"]);
+    terminal.press(&["G", "q"]);
     terminal.wait_for("press a key");
     terminal.resize(NARROW);
     let screen = terminal.wait_for("wants to use fs_write");
@@ -276,9 +276,14 @@ fn in_a_window_of_seven_rows_nothing_is_allowed_before_it_was_viewed() {
         terminal.with_attributes().contains(hint)
     });
     assert!(!lango.workspace().join("new.txt").exists());
+    // It was not viewed before its end was on the screen.
     terminal.press(&["v"]);
     terminal.wait_for("the whole call");
     terminal.press(&["q"]);
+    terminal.wait_for("the window is too low for the call");
+    terminal.press(&["v"]);
+    terminal.wait_for("the whole call");
+    terminal.press(&["G", "q"]);
     terminal.wait_for("press a key");
     terminal.press(&["y"]);
     terminal.wait_for("3 model calls");

@@ -2,8 +2,8 @@
 
 use super::tmux::{NARROW, Size, Tmux, WIDE};
 use crate::approvals::CREATE;
-use crate::lango::{Lango, text};
-use crate::models::Provider;
+use crate::lango::{BINARY, Lango, text};
+use crate::models::{Provider, flags};
 use lango_testkit::model::{call, delegate_and_finish, say};
 use lango_testkit::wire_server::ScriptedAnswer;
 use serde_json::json;
@@ -64,6 +64,62 @@ fn no_key_allows_a_call_whose_box_a_message_has_pushed_off_the_screen() {
     assert!(!lango.workspace().join("new.txt").exists());
     terminal.press(&["y"]);
     terminal.wait_for("└ allowed once");
+}
+
+#[test]
+fn no_key_allows_a_call_whose_box_a_narrower_window_has_pushed_off_the_screen() {
+    let command = format!("echo hi; touch made; echo {}", "C".repeat(300));
+    let provider = Provider::new(vec![
+        delegate_and_finish("operator", "run it"),
+        call("exec", json!({ "command": command })),
+        say("Done."),
+    ]);
+    let lango = Lango::new();
+    let size = Size {
+        columns: 120,
+        rows: 19,
+    };
+    let mut terminal = Tmux::chat(&lango, size, provider.server.url());
+    terminal.say("run");
+    let screen = terminal.wait_for("press a key");
+    assert!(screen.contains("wants to use exec"), "{screen}");
+    terminal.resize(Size {
+        columns: 30,
+        rows: 19,
+    });
+    terminal.wait_until("a safe question", |screen| {
+        screen.contains("too low") || (screen.contains("touch made") && screen.contains("press a"))
+    });
+    terminal.press(&["y"]);
+    let screen = terminal.wait_until("an answer or a refusal", |screen| {
+        screen.contains("too low") || screen.contains("allowed once")
+    });
+    let is_seen = terminal.scrollback().matches("touch made").count() > 1;
+    assert!(
+        is_seen || !lango.workspace().join("made").exists(),
+        "{screen}"
+    );
+}
+
+#[test]
+fn the_box_is_printed_again_after_the_shell_has_used_the_screen() {
+    let provider = writer_after(Duration::ZERO);
+    let lango = Lango::new();
+    let flags = flags("openai", provider.server.url());
+    let flags: Vec<String> = flags.iter().map(|flag| format!("'{flag}'")).collect();
+    let terminal = Tmux::start_shell(&lango, WIDE, "PS1='shell: ' exec bash --norc -i");
+    terminal.wait_for("shell:");
+    terminal.say(&format!("{BINARY} {}", flags.join(" ")));
+    terminal.wait_for("mode: ask");
+    terminal.say("write");
+    terminal.wait_for("press a key");
+    terminal.press(&["C-z"]);
+    terminal.wait_for("Stopped");
+    terminal.say("clear; seq 60");
+    terminal.wait_for("60");
+    terminal.say("fg");
+    let screen = terminal.wait_for("press a key");
+    assert!(screen.contains(HEADING), "{screen}");
 }
 
 #[test]

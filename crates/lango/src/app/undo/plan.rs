@@ -6,7 +6,7 @@ use super::{LIST, UndoChoice};
 use crate::app::App;
 use crate::app::failure::Failure;
 use crate::app::sessions::Sessions;
-use lango_core::text::count;
+use lango_core::text::{count, one_line};
 use lango_core::{Clock, EventBatch, SessionId, SessionStore, SkippedPath, Text, TurnId};
 use lango_engine::{SystemClock, UndoError, UndoableTurn, UndoneFiles};
 use lango_tools::{
@@ -15,6 +15,9 @@ use lango_tools::{
 };
 use serde::Serialize;
 use std::sync::Arc;
+
+/// The most characters of a path in a plan.
+const PATH_CHARS: usize = 200;
 
 /// What undoing a turn would do.
 #[derive(Serialize)]
@@ -185,7 +188,7 @@ impl UndoPlan {
             ),
         };
         for (path, reason) in self.obstacles() {
-            message.push_str(&format!("\n  {path}: {reason}"));
+            message.push_str(&format!("\n  {}: {reason}", one_line(path, PATH_CHARS)));
         }
         let rest = if obstacles < all {
             format!("`lango undo {turn} --partial` restores the rest; ")
@@ -199,7 +202,8 @@ impl UndoPlan {
 }
 
 fn step_line(step: &UndoStep) -> String {
-    let path = &step.path;
+    // A name with a line break must not look like a line of lango.
+    let path = one_line(&step.path, PATH_CHARS);
     let mut line = match &step.action {
         UndoAction::Restore => format!("  restores {path}"),
         UndoAction::RemoveFile => format!("  removes {path}, which the turn created"),

@@ -90,6 +90,7 @@ mod settings;
 mod setup;
 mod setup_address;
 mod setup_remove;
+mod setup_typos;
 mod store;
 mod stored_data;
 mod structured;

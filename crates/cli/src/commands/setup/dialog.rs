@@ -43,6 +43,15 @@ pub(super) async fn ask(question: &str) -> Result<Answer, Failure> {
     })
 }
 
+/// Returns the entry that a mistyped one is probably meant to be, as a question.
+pub(super) fn did_you_mean<'a>(typed: &str, entries: impl Iterator<Item = &'a str>) -> String {
+    let distance = |entry: &&str| strsim::damerau_levenshtein(typed, entry);
+    match entries.min_by_key(distance) {
+        Some(near) if distance(&near) <= 2 => format!("; did you mean `{near}`?"),
+        _ => String::new(),
+    }
+}
+
 /// Asks for one of several entries, by its number or as text. Enter chooses `default`, or quits without one. Returns
 /// `None` to quit.
 pub(super) async fn choose(

@@ -92,8 +92,27 @@ pub(super) async fn choose(
     }
     let names = offers.iter().take(MAX_OFFERS);
     let names: Vec<String> = names.map(|offer| offer.name.clone()).collect();
-    let chosen = dialog::choose("model, by number or name", &names, default.as_deref()).await?;
-    Ok(chosen.map_or(ModelAnswer::Quit, |name| model(&name)))
+    let mut unlisted = None;
+    loop {
+        let question = "model, by number or name";
+        let Some(name) = dialog::choose(question, &names, default.as_deref()).await? else {
+            return Ok(ModelAnswer::Quit);
+        };
+        let name = without_provider(provider, &name);
+        let mut listed = offers
+            .iter()
+            .map(|offer| without_provider(provider, &offer.name));
+        // A provider may have more models than it lists.
+        if listed.clone().any(|listed| listed == name) || unlisted.as_deref() == Some(name) {
+            return Ok(model(name));
+        }
+        let hint = dialog::did_you_mean(name, &mut listed);
+        screen::say(&format!(
+            "{} does not list `{name}`{hint}\n  type it again to use it anyway",
+            connection.label
+        ));
+        unlisted = Some(name.to_owned());
+    }
 }
 
 fn without_provider<'a>(provider: &str, name: &'a str) -> &'a str {

@@ -126,9 +126,34 @@ async fn ask(
     screen::say(&format!("{:>3}  use the demo (no model)", last + 1));
     entries.extend([OTHER, DEMO].map(str::to_owned));
     let default = default.map(|choice| choice.id.as_str());
-    let Some(chosen) = dialog::choose("number, name or URL", &entries, default).await? else {
-        return Ok(ProviderAnswer::Quit);
-    };
+    loop {
+        let Some(chosen) = dialog::choose("number, name or URL", &entries, default).await? else {
+            return Ok(ProviderAnswer::Quit);
+        };
+        let answer = answer(app, choices, chosen).await?;
+        // Addresses are checked later, with a question of their own.
+        let selection = match &answer {
+            ProviderAnswer::Provider(selection) if !selection.is_unnamed => selection,
+            _ => return Ok(answer),
+        };
+        let Err(failure) = selection.connection(app) else {
+            return Ok(answer);
+        };
+        let known = choices.iter().map(|choice| choice.id.as_str());
+        let hint = dialog::did_you_mean(&selection.provider, known);
+        screen::say(&match &*hint {
+            "" => failure.to_string(),
+            hint => format!("there is no provider `{}`{hint}", selection.provider),
+        });
+    }
+}
+
+/// Returns what the user has chosen.
+async fn answer(
+    app: &App,
+    choices: &[ProviderChoice],
+    chosen: String,
+) -> Result<ProviderAnswer, Failure> {
     if [DEMO, "demo", "offline", OfflineModel::NAME].contains(&chosen.as_str()) {
         return Ok(ProviderAnswer::Demo);
     }

@@ -210,8 +210,7 @@ impl<'a> Chat<'a> {
         self.finish_pending_turn().await?;
         while let Some(message) = self.next_message(signals).await? {
             if self.screen == ScreenMode::Live {
-                let sent = ChatInput::sent_lines(&message, screen::columns(), &self.palette);
-                screen::print_rendered(&format!("\n{sent}"))?;
+                self.print_sent(&message)?;
             }
             match SlashCommand::parse(&message) {
                 Some(Ok((SlashCommand::Quit, _))) => return Ok(()),
@@ -228,13 +227,24 @@ impl<'a> Chat<'a> {
         Ok(())
     }
 
+    /// Prints a message that was sent.
+    fn print_sent(&self, message: &str) -> std::io::Result<()> {
+        let sent = ChatInput::sent_lines(message, screen::columns(), &self.palette);
+        screen::print_rendered(&format!("\n{sent}"))
+    }
+
     /// Runs the turn of a message, or the command after `!`.
     async fn send(&mut self, message: &str) -> Result<(), Failure> {
+        let was_waiting = !self.conversation.waiting().is_empty();
         self.finish_pending_turn().await?;
         if !self.conversation.waiting().is_empty() {
             self.input.return_message(message);
             screen::say("the message was not sent: this session waits for your answer first");
             return Ok(());
+        }
+        if was_waiting && self.screen == ScreenMode::Live {
+            // The earlier turn stands between the message and its answer.
+            self.print_sent(message)?;
         }
         if self.app.add_new_remote_agents()? {
             self.use_model(Arc::clone(&self.model))?;

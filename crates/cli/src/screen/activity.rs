@@ -118,6 +118,7 @@ impl Activity {
     pub fn update(&mut self, update: &TurnUpdate) -> Vec<String> {
         match update {
             TurnUpdate::Stored(events) => {
+                self.mark_answer(events);
                 let lines = events.iter().flat_map(|event| self.event(event));
                 lines.collect()
             }
@@ -168,6 +169,18 @@ impl Activity {
             self.closed.insert(request.clone(), answer);
         }
         line
+    }
+
+    /// Marks the frame whose message is the answer: the last one before the end of the turn. The delegation says so too,
+    /// but may have been shown before the turn had to wait.
+    fn mark_answer(&mut self, events: &[Event]) {
+        let is_end = |event: &&Event| matches!(event.body, EventBody::TurnFinished { .. });
+        let is_message = |event: &&Event| matches!(event.body, EventBody::AgentMessage { .. });
+        if events.iter().any(|event| is_end(&event))
+            && let Some(last) = events.iter().rev().find(is_message)
+        {
+            self.frames.enter(&last.frame, &last.author).is_answer = true;
+        }
     }
 
     fn event(&mut self, event: &Event) -> Vec<String> {

@@ -5,8 +5,9 @@ use super::{TOKEN, spinner_rows, words};
 use crate::lango::{Lango, TIMEOUT};
 use crate::models::Provider;
 use lango_core::ModelReply;
-use lango_testkit::model::{delegate_and_finish, say};
+use lango_testkit::model::{call, delegate_and_finish, say};
 use lango_testkit::wire_server::{Fault, ScriptedAnswer};
+use serde_json::json;
 use std::time::{Duration, Instant};
 
 #[test]
@@ -100,6 +101,29 @@ fn a_queued_message_that_is_not_sent_is_named_if_another_one_is_being_written() 
     terminal.press(&["Escape"]);
     let screen = terminal.wait_for("the queued message was not sent; ↑ shows it");
     assert!(screen.contains("> third"), "{screen}");
+}
+
+#[test]
+fn a_message_is_shown_again_after_the_turn_that_had_to_end_first() {
+    let provider = Provider::new(vec![
+        delegate_and_finish("operator", "write it"),
+        call("fs_write", json!({ "path": "a.txt", "content": "x" })),
+        say("It is written."),
+        say("This is next."),
+    ]);
+    let lango = Lango::new();
+    let terminal = Tmux::chat(&lango, WIDE, provider.server.url());
+    terminal.say("write");
+    terminal.wait_for("press a key");
+    terminal.press(&["C-d"]);
+    terminal.wait_for("waiting: p_");
+    terminal.say("and now?");
+    terminal.wait_for("press a key");
+    terminal.press(&["y"]);
+    let screen = terminal.wait_for("This is next.");
+    assert_eq!(screen.matches("It is written.").count(), 1, "{screen}");
+    let (before, _) = screen.split_once("This is next.").unwrap();
+    assert!(before.trim_end().ends_with("> and now?"), "{screen}");
 }
 
 #[test]

@@ -89,6 +89,7 @@ mod sessions;
 mod settings;
 mod setup;
 mod setup_address;
+mod setup_keys;
 mod setup_remove;
 mod setup_typos;
 mod store;

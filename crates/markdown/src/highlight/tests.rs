@@ -87,7 +87,7 @@ fn data_and_markup_are_coloured() {
         marked("<a href=\"x\ny\">t</a><!-- c\n-->", "html"),
         "‹1;35:<a› ‹36:href›=‹32:\"x›\n‹32:y\"›‹1;35:>›t‹1;35:</a>›‹2:<!-- c›\n‹2:-->›"
     );
-    assert_eq!(marked("SELECT a -- b", "sql"), "‹1;35:SELECT› a ‹2:-- b›");
+    assert_eq!(marked("JOIN a -- b", "sql"), "‹1;35:JOIN› a ‹2:-- b›");
 }
 
 #[test]

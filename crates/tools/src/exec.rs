@@ -5,6 +5,7 @@
 //! lives as long as the call. A command of `exec_bg` lives until it ends, is stopped, or lango exits.
 
 mod arguments;
+mod hints;
 mod jobs;
 mod network;
 mod output;

@@ -10,7 +10,7 @@ mod typed_command;
 mod undo;
 
 use super::chat_input::ChatInput;
-use super::resume::{last_session_here, print_recap};
+use super::resume::{last_session_here, print_recap, unfinished_here};
 use super::turn_screen::title;
 use super::watch::{TurnRequest, TypedCommand};
 use crate::exit::Exit;
@@ -30,7 +30,7 @@ use slash::SlashCommand;
 use std::io::IsTerminal;
 use std::sync::Arc;
 use std::time::Instant;
-use typed_command::{COMMAND_TOOL, CommandModel};
+use typed_command::{COMMAND_TOOL, CommandModel, explain_useless};
 
 /// How a chat starts.
 #[derive(Debug, Clone, Copy, Default)]
@@ -173,7 +173,8 @@ impl<'a> Chat<'a> {
     }
 
     async fn run(mut self, signals: &mut StopSignals) -> Result<Exit, Failure> {
-        screen::print(&self.banner())?;
+        let unfinished = unfinished_here(self.app, &self.sessions).await?;
+        screen::print(&self.banner(&unfinished))?;
         let style = self.palette.markdown();
         print_recap(&self.sessions, self.conversation.session(), style).await?;
         self.app.remote_agents.retry_in_background();
@@ -264,10 +265,10 @@ impl<'a> Chat<'a> {
                 "" => Ok(screen::print(
                     "type a command after `!`, for example: !git status",
                 )?),
-                command if changes_folder_only(command) => Ok(screen::print(
-                    "each command starts in the folder of the chat, so `cd` alone does nothing: !cd src && ls",
-                )?),
-                command => self.run_command(command).await,
+                command => match explain_useless(command) {
+                    Some(explanation) => Ok(screen::print(&explanation)?),
+                    None => self.run_command(command).await,
+                },
             };
         }
         match self.question(message) {
@@ -365,10 +366,4 @@ impl<'a> Chat<'a> {
         self.input.attachments.clear();
         Ok(question)
     }
-}
-
-/// Whether a command does nothing but change the folder of its own shell.
-fn changes_folder_only(command: &str) -> bool {
-    let is_cd = command == "cd" || command.starts_with("cd ");
-    is_cd && !command.contains([';', '&', '|', '\n', '(', '`'])
 }

@@ -27,7 +27,7 @@ pub(crate) fn preview(request: &CommandRequest) -> String {
         Network::Host => "OPEN, every address that this machine can reach".to_owned(),
     };
     let mut text = format!(
-        "{}\nrun by: {by}\nfolder: {}\nnetwork: {network}\nwrites in: {}\n",
+        "{}\nrun by: {by}\nfolder: {}\nnetwork: {network}\nwrites in: {} (not .git, .env and other protected files)\n",
         request.command_line.display(),
         display_path(&request.cwd),
         display_paths(std::iter::once(workspace).chain(write)),

@@ -1,8 +1,10 @@
 //! Formats the status and the output of commands for the model.
 
+use super::hints::hints;
 use super::jobs::{Job, JobState, RunMode};
 use super::output::{Output, OutputSize};
 use super::page::Position;
+use super::request::CommandRequest;
 use crate::show;
 use lango_core::ToolError;
 use lango_sandbox::{CommandOutcome, ExceededLimit, ExitKind, Policy};
@@ -14,14 +16,16 @@ use std::time::Duration;
 const SHOWN_RUNS: usize = 10;
 
 /// Formats the result of a foreground command. A failed command is a result too; a failure of the sandbox is an error.
-pub(crate) fn result(job: &Job, policy: &Policy) -> Result<String, ToolError> {
-    let mut text = match job.state() {
-        JobState::Failed(message) => return Err(ToolError::new(message)),
-        state => format!("{}\n", headline(&state, job)),
-    };
+pub(crate) fn result(job: &Job, request: &CommandRequest) -> Result<String, ToolError> {
+    let state = job.state();
+    if let JobState::Failed(message) = state {
+        return Err(ToolError::new(message));
+    }
+    let mut text = format!("{}\n", headline(&state, job));
     push_excerpt(&mut text, job);
+    push_hints(&mut text, &state, request);
     push_refusals(&mut text, job);
-    push_clean_up(&mut text, &job.state(), policy);
+    push_clean_up(&mut text, &state, &request.policy);
     Ok(text)
 }
 
@@ -152,6 +156,17 @@ fn push_page(text: &mut String, job: &Job, start: Position, size: &OutputSize) {
 fn push_size_remark(text: &mut String, output: &Output) {
     if let Some(remark) = output.size().remark {
         push_line(text, &format!("[{remark}]"));
+    }
+}
+
+/// Appends what the sandbox did to a command that has ended.
+fn push_hints(text: &mut String, state: &JobState, request: &CommandRequest) {
+    let JobState::Ended(ended, _) = state else {
+        return;
+    };
+    let has_failed = ended.exit != ExitKind::Code(0);
+    for hint in hints(&request.command_line, &request.policy, has_failed, text) {
+        push_line(text, &format!("[{hint}]"));
     }
 }
 

@@ -45,7 +45,7 @@ impl Commands {
         let ended = supervise(&mut child, &job).await;
         job.end(state_after(ended, &job));
         drop(abandoned);
-        report::result(&job, &request.policy)
+        report::result(&job, &request)
     }
 
     /// Starts a background command.

@@ -137,7 +137,7 @@ impl Commands {
         Ok(if has_ended {
             format!(
                 "{id} has already ended: {}",
-                report::result(&job, &request.policy)?
+                report::result(&job, &request)?
             )
         } else {
             format!(

@@ -204,7 +204,7 @@ fn the_preview_shows_everything_that_matters_for_the_approval() {
         preview,
         format!(
             "$ make\\u{{202e}} test␊\n> rm -rf x␛[2K\nrun by: /bin/sh\nfolder: {workspace}\nnetwork: closed\n\
-             writes in: {workspace}\ntime limit: 7 s\n"
+             writes in: {workspace} (not .git, .env and other protected files)\ntime limit: 7 s\n"
         )
     );
     let open = CommandFixture::with(FixtureOptions {

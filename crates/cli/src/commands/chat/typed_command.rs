@@ -12,6 +12,41 @@ use serde_json::{Value, json};
 pub(super) const COMMAND_TOOL: &str = "exec";
 const DELEGATE: &str = "delegate";
 
+/// Programs that do nothing useful without a terminal.
+const FULL_SCREEN: [&str; 14] = [
+    "vi", "vim", "nvim", "nano", "pico", "emacs", "micro", "hx", "top", "htop", "btop", "watch",
+    "tmux", "screen",
+];
+
+/// Programs that read commands from a terminal if they have no arguments.
+const READS_COMMANDS: [&str; 15] = [
+    "python", "python3", "ipython", "node", "irb", "ghci", "lua", "sqlite3", "psql", "mysql", "sh",
+    "bash", "zsh", "fish", "gdb",
+];
+
+/// Explains why a command would do nothing useful, and what to do instead; `None` for every other one.
+pub(super) fn explain_useless(command: &str) -> Option<String> {
+    if command.contains([';', '&', '|', '<', '>', '\n', '(', '`']) {
+        return None;
+    }
+    let mut words = command.split_whitespace();
+    let program = words.next()?;
+    let arguments: Vec<&str> = words.collect();
+    if program == "cd" {
+        let text = "each command starts in the folder of the chat, so `cd` alone does nothing: !cd src && ls";
+        return Some(text.to_owned());
+    }
+    let is_file = |word: &&str| !word.starts_with(['-', '+']);
+    let needs_terminal = (FULL_SCREEN.contains(&program) && arguments.iter().all(is_file))
+        || (READS_COMMANDS.contains(&program) && arguments.is_empty());
+    needs_terminal.then(|| {
+        format!(
+            "`{program}` needs a terminal, and commands of the chat have none: press Ctrl-Z, run it in your shell, and come \
+             back with `fg`"
+        )
+    })
+}
+
 /// A stand-in for a model that lets the owner of the command tool run one command and reports its output.
 pub(super) struct CommandModel {
     command: String,
@@ -111,5 +146,34 @@ fn call(name: &str, arguments: Value) -> ModelReply {
         }],
         cost_micros: Some(0),
         ..ModelReply::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_that_need_a_terminal_or_only_change_the_folder_are_explained() {
+        for command in ["vim", "vim notes.md", "nano a b", "top", "python3", "bash"] {
+            let text = explain_useless(command).unwrap();
+            assert!(text.contains("needs a terminal"), "{text}");
+        }
+        for command in ["cd", "cd src"] {
+            let text = explain_useless(command).unwrap();
+            assert!(text.contains("`cd` alone"), "{text}");
+        }
+        for command in [
+            "cd src && ls",
+            "top -b -n1",
+            "vim -es -c q a",
+            "python3 a.py",
+            "bash < script",
+            "echo 1 | python3",
+            "ls",
+            "",
+        ] {
+            assert_eq!(explain_useless(command), None, "{command}");
+        }
     }
 }

@@ -156,6 +156,8 @@ fn a_command_that_only_changes_the_folder_is_explained_and_a_refused_one_is_in_p
     let (terminal, _provider) = chat(&lango, 0);
     terminal.say("!cd src");
     terminal.wait_for("`cd` alone does nothing");
+    terminal.say("!vim notes.md");
+    terminal.wait_for("`vim` needs a terminal");
     terminal.say("!cd / && pwd");
     terminal.wait_until("the folder", |screen| {
         screen.lines().any(|row| row.trim() == "/")
@@ -166,6 +168,28 @@ fn a_command_that_only_changes_the_folder_is_explained_and_a_refused_one_is_in_p
     terminal.say("!touch x");
     let screen = terminal.wait_for("so nothing was changed.");
     assert!(!screen.contains("say what you would change"), "{screen}");
+}
+
+#[test]
+fn what_the_sandbox_did_to_a_command_of_the_user_is_explained() {
+    let lango = Lango::new();
+    let (terminal, _provider) = chat(&lango, 0);
+    for (command, explanation) in [
+        (
+            "!echo a > ~/kept.txt",
+            "which is deleted when the command ends",
+        ),
+        ("!touch .git/x", "the sandbox keeps .git read-only"),
+        (
+            "!python3 -c 'import socket; socket.getaddrinfo(\"example.com\", 80)'",
+            "commands have no network",
+        ),
+    ] {
+        std::fs::create_dir_all(lango.workspace().join(".git")).unwrap();
+        terminal.say(command);
+        terminal.wait_for(explanation);
+        terminal.wait_until("the end of the turn", |screen| input_row(screen) == ">");
+    }
 }
 
 #[test]

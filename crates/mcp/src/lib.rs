@@ -42,7 +42,7 @@ pub use error::ConnectError;
 pub use oauth::{LoginError, seal_grants};
 pub use pins::{PendingTool, PinError, ToolState};
 pub use private_file::{FileSeal, is_sealed};
-pub use program::PendingFile;
+pub use program::{PendingFile, find_program};
 pub use program_proxy::{ProgramProxy, SecretVariable};
 pub use progress::StartProgress;
 pub use server::Backoff;

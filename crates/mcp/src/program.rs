@@ -22,6 +22,7 @@ mod tests;
 mod versions;
 
 pub use copies::PendingFile;
+pub use search_path::find_program;
 
 use crate::error::ConnectError;
 use crate::settings::ProgramSettings;
@@ -97,6 +98,15 @@ impl ServerCommand<'_> {
                     why: format!("lango cannot copy `{}`: {error}", file.path.display()),
                 })?;
             inspection.argv[file.word] = format!("{}{}", file.before, copy.display());
+        }
+        let name = &inspection.argv[0];
+        if !name.contains('/') {
+            return Err(ConnectError::NotStarted {
+                why: format!(
+                    "there is no program `{name}` in {}; install it there, or name it by its full path",
+                    self.search_path()
+                ),
+            });
         }
         let mut env = self.environment()?;
         if env.iter().all(|(name, _)| name != SAFE_PATH) {
@@ -183,8 +193,7 @@ impl ServerCommand<'_> {
         let data: Vec<String> = program.data.iter().map(|word| self.expand(word)).collect();
         let refuse = |why: String| ConnectError::Refused { why };
         let packages = packages::check(&argv, &data).map_err(refuse)?;
-        let path = self.variable("PATH");
-        let path = path.unwrap_or_else(|| search_path::SANDBOX_PATH.to_owned());
+        let path = self.search_path();
         self.check_variables(&argv, &path).map_err(refuse)?;
         self.check_words(&argv, &data).map_err(refuse)?;
         let mut inspection = CommandInspection {
@@ -224,6 +233,12 @@ impl ServerCommand<'_> {
             self.check_code(code, &inspection)?;
         }
         Ok(inspection)
+    }
+
+    /// Returns the folders in which the program is looked up.
+    fn search_path(&self) -> String {
+        let path = self.variable("PATH");
+        path.unwrap_or_else(|| search_path::SANDBOX_PATH.to_owned())
     }
 
     /// Refuses variables that make programs load code from paths that agents can write, whether the variables are set

@@ -1,6 +1,6 @@
 //! `lango mcp add` and `remove`: servers in the user's configuration file.
 
-use crate::lango::Lango;
+use crate::lango::{Lango, finish};
 use crate::mcp::install_server;
 use std::fs;
 
@@ -182,4 +182,29 @@ fn secrets_and_wrong_servers_are_refused_and_the_file_stays_as_it_was() {
     );
     let ran = add(&["js", "--", "node", "notes.md"]).ok();
     assert!(ran.stderr.contains("will not find `notes.md`"), "{ran:#?}");
+}
+
+#[test]
+fn a_program_that_does_not_exist_is_named_when_it_is_added_and_when_it_is_tested() {
+    let lango = Lango::new();
+    let added = lango
+        .run(&["mcp", "add", "ghost", "--", "no-such-cmd"])
+        .ok();
+    let warning = "warning: there is no program `no-such-cmd`; install it";
+    assert!(added.stderr.contains(warning), "{added:#?}");
+    let tested = lango.run(&["mcp", "test", "ghost"]).exits(3);
+    let problem = "there is no program `no-such-cmd` in /usr/local/sbin:";
+    assert!(tested.stdout.contains(problem), "{tested:#?}");
+    // One that only the user's own PATH has.
+    let own = lango.workspace().join("own-cmd");
+    fs::write(&own, "").unwrap();
+    let mut command = lango.command(&["mcp", "add", "own", "--", "own-cmd"]);
+    let path = format!("{}:/usr/bin:/bin", lango.workspace().display());
+    let added = finish(command.env("PATH", path), b"").ok();
+    assert!(
+        added
+            .stderr
+            .contains(&format!("name it as {}", own.display())),
+        "{added:#?}"
+    );
 }

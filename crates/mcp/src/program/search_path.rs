@@ -9,6 +9,11 @@ use std::path::{Path, PathBuf};
 pub(super) const SANDBOX_PATH: &str =
     "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
+/// Returns the program with this name that a server without a `PATH` of its own would run.
+pub fn find_program(name: &str) -> Option<String> {
+    find(name, SANDBOX_PATH)
+}
+
 /// Returns the program with this name from the first directory of `PATH` that has it; `None` for a name with a slash,
 /// which is already a path.
 pub(super) fn find(name: &str, path: &str) -> Option<String> {

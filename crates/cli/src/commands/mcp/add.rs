@@ -6,6 +6,8 @@ use crate::screen;
 use lango::app::{App, Failure};
 use lango_config::edit::{self, EditError, KeyChange};
 use lango_config::{Paths, ProcessEnv, is_secret_name, redact, redact_value};
+use lango_mcp::find_program;
+use std::ffi::OsStr;
 use std::path::Path;
 
 /// The prefix of a value that names a secret of the vault.
@@ -57,7 +59,7 @@ pub(super) async fn add(flags: Vec<String>, arguments: AddArguments) -> Result<E
     };
     let what = redact_value(settings[0].1.clone());
     screen::print(&format!("added `{id}` to {}: {what}", file.display()))?;
-    for hint in hints(&arguments, &process_env.cwd) {
+    for hint in hints(&arguments, &process_env) {
         screen::say(&hint);
     }
     if arguments.agent.is_none() {
@@ -219,14 +221,17 @@ fn token_of_header(header: &str) -> Result<String, Failure> {
 }
 
 /// Returns what the user may not expect about this server.
-fn hints(arguments: &AddArguments, folder: &Path) -> Vec<String> {
+fn hints(arguments: &AddArguments, process_env: &ProcessEnv) -> Vec<String> {
+    let folder = &process_env.cwd;
     if let Some(url) = &arguments.url {
         let hides = *redact(url) != *url;
         let hint = "warning: the address contains what looks like a secret, and the file contains it as plain text";
         return hides.then(|| hint.to_owned()).into_iter().collect();
     }
     let id = &arguments.id;
-    let mut hints = Vec::new();
+    let mut hints: Vec<String> = missing_program(arguments, process_env)
+        .into_iter()
+        .collect();
     if arguments.network.is_empty() {
         hints.push(format!(
             "its program has no network access; allow hosts with `lango config set mcp.servers.{id}.network '[\"HOST\"]'`"
@@ -242,6 +247,32 @@ fn hints(arguments: &AddArguments, folder: &Path) -> Vec<String> {
         )
     }));
     hints
+}
+
+/// Warns about a program that does not exist where the sandbox looks for it.
+fn missing_program(arguments: &AddArguments, process_env: &ProcessEnv) -> Option<String> {
+    let name = arguments.command.first()?;
+    let has_path = arguments.env.iter().any(|pair| pair.starts_with("PATH"));
+    if has_path || name.contains(['/', '{']) || find_program(name).is_some() {
+        return None;
+    }
+    let own_path = process_env.env.get(OsStr::new("PATH"));
+    let own = own_path
+        .into_iter()
+        .flat_map(std::env::split_paths)
+        .map(|folder| folder.join(name));
+    let own = own
+        .filter(|path| path.is_absolute())
+        .find(|path| path.is_file());
+    Some(match own {
+        Some(path) => format!(
+            "warning: the sandbox does not use your PATH, and without it there is no program `{name}`; name it as {} and open its folders with --read",
+            path.display()
+        ),
+        None => {
+            format!("warning: there is no program `{name}`; install it before you test the server")
+        }
+    })
 }
 
 #[cfg(test)]

@@ -28,8 +28,8 @@ pub use ambient::{RandomIds, SystemClock};
 pub use answer_schema::{AnswerSchema, AnswerSchemaError};
 pub use capability::{GENERAL_ACTIONS, capabilities_of};
 pub use gate::{
-    ApprovalRule, ApprovalRules, Gate, GateError, RuleAction, edited_grant_problem, grant_problem,
-    is_bound_to_content, narrower_command,
+    ApprovalRule, ApprovalRules, Gate, GateError, RuleAction, content_bound_pattern,
+    edited_grant_problem, grant_problem, narrower_command,
 };
 pub use history::History;
 pub use instruction::DELEGATE;

@@ -8,8 +8,20 @@ use std::ffi::OsString;
 pub fn read(typed: Vec<OsString>) -> Result<Arguments, clap::Error> {
     parse(typed.clone()).or_else(|error| match as_run(&typed) {
         Some((words, arguments)) if words[0].contains(char::is_whitespace) => Ok(arguments),
-        _ => Err(error),
+        _ => as_list(&typed).ok_or(error),
     })
+}
+
+/// Parses flags after a command that manages a list, such as `lango sessions --limit 4`, as those of its action `list`.
+fn as_list(typed: &[OsString]) -> Option<Arguments> {
+    let root = command();
+    let at = typed.iter().skip(1).position(|word| {
+        let group = word.to_str().and_then(|word| root.find_subcommand(word));
+        group.is_some_and(|group| group.find_subcommand("list").is_some())
+    })?;
+    let mut with_list = typed.to_vec();
+    with_list.insert(at + 2, "list".into());
+    parse(with_list).ok()
 }
 
 /// Parses the command line as the arguments of `lango run`. Returns the words of its question as well, at least one.
@@ -66,6 +78,26 @@ mod tests {
         }
         assert_eq!(question(&["a b", "c"]).unwrap(), ["a b", "c"]);
         assert_eq!(question(&["sessions list"]).unwrap(), ["sessions list"]);
+    }
+
+    #[test]
+    fn flags_of_a_list_need_no_action() {
+        let listed = |words: &[&str]| {
+            let read = read(typed(words)).ok()?.command?;
+            Some(format!("{read:?}"))
+        };
+        for (words, flags) in [
+            (&["sessions", "--limit", "4"][..], &["--limit", "4"][..]),
+            (&["-m", "a/b", "tokens", "--json"], &["--json"]),
+            (&["memory", "--json"], &["--json"]),
+        ] {
+            let group = words.iter().position(|word| flags.contains(word)).unwrap() - 1;
+            let full = [&words[..=group], &["list"], flags].concat();
+            assert_eq!(listed(words), listed(&full), "{words:?}");
+            assert!(listed(words).is_some(), "{words:?}");
+        }
+        assert!(listed(&["sessions", "--nothing"]).is_none());
+        assert!(listed(&["sessions", "nothing"]).is_none());
     }
 
     #[test]

@@ -54,7 +54,7 @@ pub(super) async fn config(
                 refuse_unknown_model(flags.clone(), &value)?;
             }
             TargetFile::locate(flags.clone(), project)?.set(&key, &value)?;
-            warn_if_unusable(flags, &key).await;
+            warn_if_useless(flags, &key).await;
         }
         ConfigCommand::Unset { key, project } => TargetFile::locate(flags, project)?.unset(&key)?,
         ConfigCommand::Edit { project } => {
@@ -104,15 +104,26 @@ fn refuse_unknown_model(flags: Vec<String>, value: &str) -> Result<(), Failure> 
     check_model_name(&loaded.settings, name)
 }
 
-/// Warns if no model can be used with the changed configuration of models.
-async fn warn_if_unusable(flags: Vec<String>, key: &str) {
+/// Warns if no model can be used with the changed configuration of models, or if a changed rule matches no call.
+async fn warn_if_useless(flags: Vec<String>, key: &str) {
     let is_of_models = ["agent.model", "agent.fallback", "providers."];
-    if !is_of_models.iter().any(|start| key.starts_with(start)) {
+    let is_of_models = is_of_models.iter().any(|start| key.starts_with(start));
+    if !is_of_models && key != "approval.rules" {
         return;
     }
-    let chosen = async { App::load(flags).await?.choose_model().await };
-    if let Err(failure) = chosen.await {
-        screen::say(&format!("warning: {failure}"));
+    let problems = async {
+        let app = App::load(flags).await?;
+        if is_of_models {
+            app.choose_model().await?;
+            return Ok(Vec::new());
+        }
+        let unused = app.unused_rule_warnings();
+        Ok::<_, Failure>([unused, app.wildcard_rule_warnings()].concat())
+    };
+    let problems = problems.await;
+    let problems = problems.unwrap_or_else(|failure| vec![failure.to_string()]);
+    for problem in problems {
+        screen::say(&format!("warning: {problem}"));
     }
 }
 

@@ -25,6 +25,9 @@ const MAX_NUMBERED: usize = 15;
 /// The fewest columns for the title of a session.
 const MIN_TITLE_COLUMNS: usize = 24;
 
+/// How many unfinished sessions a new chat names.
+const MAX_UNFINISHED: usize = 3;
+
 /// How many exchanges a resumed chat shows.
 const RECAP_TURNS: usize = 3;
 
@@ -64,6 +67,23 @@ pub(super) async fn last_session_here(
             Failure::usage(message)
                 .next("start one with `lango`, or choose one of another folder with `lango resume`")
         })
+}
+
+/// Returns sessions of this folder whose last turn has no outcome, the most recently used first: each waits for an answer,
+/// was interrupted, or is running in another process.
+pub(super) async fn unfinished_here(
+    app: &App,
+    sessions: &Sessions,
+) -> Result<Vec<SessionSummary>, StoreError> {
+    // Nearly always, nothing is unfinished, and this is the cheaper query.
+    if sessions.catalog.unfinished(None, 1).await?.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut recent = sessions_here(app, sessions, MAX_NUMBERED).await?;
+    let is_unfinished = |status| matches!(status, SessionStatus::Waiting | SessionStatus::Running);
+    recent.retain(|session| is_unfinished(session.status));
+    recent.truncate(MAX_UNFINISHED);
+    Ok(recent)
 }
 
 /// Asks which of the last sessions to resume: those of this folder first, then the others. Returns `None` if the user

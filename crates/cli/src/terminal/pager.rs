@@ -79,13 +79,14 @@ fn draw(title: &str, lines: &[String], top: usize, page_rows: usize) -> io::Resu
     }
     let last = lines.len().min(top + page_rows);
     let place = format!(
-        " lines {}–{last} of {} · q back ",
+        " lines {}–{last} of {} ",
         (top + 1).min(lines.len()),
         lines.len()
     );
     let statuses = [
-        format!("{place}· {title} · ↑ ↓ space b "),
-        format!("{place}· {title} "),
+        format!("{place}· {title} · ↑ ↓ space b g G · q back "),
+        format!("{place}· {title} · q back "),
+        format!("{place}· q back "),
     ];
     let status = statuses
         .into_iter()

@@ -169,7 +169,7 @@ fn a_line_after_a_stopped_plain_question_is_the_next_message() {
     let mut terminal = Terminal::start(&lango, 100, &["--plain"], &[]);
     terminal.wait_for("> ");
     terminal.press(&format!("{CREATE}\r"));
-    terminal.wait_for("ctrl-d later > ");
+    terminal.wait_for("ctrl-d answers later > ");
     terminal.press(CTRL_C);
     terminal.wait_for("stopped");
     terminal.wait_for("> ");

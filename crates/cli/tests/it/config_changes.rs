@@ -191,3 +191,17 @@ fn an_untrusted_project_file_gets_no_key_that_it_may_not_set() {
     let topology = lango.run(&["config", "get", "agent.topology"]).ok();
     assert_eq!(topology.stdout, "specialists\n");
 }
+
+#[test]
+fn a_rule_that_matches_nothing_is_named_when_it_is_set() {
+    let lango = Lango::new();
+    let set = |rules| lango.run(&["config", "set", "approval.rules", rules]).ok();
+    let ran = set("[{action=\"deny\",tool=\"fs_wrte\"}]");
+    assert!(
+        ran.stderr
+            .contains("matches no agent or tool; is a name misspelt?"),
+        "{ran:#?}"
+    );
+    let ran = set("[{action=\"deny\",tool=\"fs_write\"}]");
+    assert_eq!(ran.stderr, "");
+}

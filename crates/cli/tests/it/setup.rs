@@ -30,6 +30,18 @@ pub(crate) fn mode(path: &Path) -> u32 {
     path.metadata().unwrap().permissions().mode() & 0o777
 }
 
+/// Stores a key for a provider as `lango setup` does.
+pub(crate) fn store_key(lango: &Lango, provider: &str, address: &str) {
+    let text = format!("[{provider}]\naddress = \"{address}\"\nkey = \"{KEY}\"\n");
+    lango.home_file("credentials/keys.toml", text);
+    for (path, mode) in [
+        (keys_file(lango), 0o600),
+        (lango.home().join("credentials"), 0o700),
+    ] {
+        fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap();
+    }
+}
+
 /// Runs setup with a key on standard input.
 pub(crate) fn with_key(lango: &Lango, key: &str, arguments: &[&str]) -> RunResult {
     let arguments = [&["setup", "--key-stdin"], arguments].concat();

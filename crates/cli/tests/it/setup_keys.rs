@@ -3,24 +3,12 @@
 use crate::lango::{Lango, finish};
 use crate::models::Provider;
 use crate::secrets::PASSPHRASE;
-use crate::setup::{KEY, config, keys_file, keys_sent, with_key};
+use crate::setup::{KEY, config, keys_file, keys_sent, store_key, with_key};
 use lango_testkit::model::say;
 use lango_testkit::wire_server::{Fault, ScriptedAnswer};
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::process::Stdio;
-
-/// Stores a key for a provider as `lango setup` does.
-fn store_key(lango: &Lango, provider: &str, address: &str) {
-    let text = format!("[{provider}]\naddress = \"{address}\"\nkey = \"{KEY}\"\n");
-    lango.home_file("credentials/keys.toml", text);
-    for (path, mode) in [
-        (keys_file(lango), 0o600),
-        (lango.home().join("credentials"), 0o700),
-    ] {
-        fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap();
-    }
-}
 
 #[test]
 fn a_stored_key_is_masked_in_what_a_provider_and_a_command_repeat() {

@@ -96,8 +96,11 @@ fn is_site(pattern: &str) -> bool {
     is_deep_enough && is_literal(host.unwrap_or(pattern)) && !pattern.is_empty()
 }
 
-pub fn is_bound_to_content(pattern: &str) -> bool {
-    pattern.contains(CONTENT_MARK)
+/// Returns the part of a pattern before the digest of the content that it is bound to; `None` if it is not bound.
+pub fn content_bound_pattern(pattern: &str) -> Option<&str> {
+    pattern
+        .rsplit_once(CONTENT_MARK)
+        .map(|(pattern, _)| pattern)
 }
 
 /// Suggests a replacement for a pattern that allows commands with a wildcard; `None` if it has no wildcard.

@@ -3,7 +3,7 @@
 use crate::app::App;
 use crate::app::failure::Failure;
 use lango_core::{Approvals, Grant, PendingApproval, RuleSubject, Text};
-use lango_engine::{edited_grant_problem, grant_problem, is_bound_to_content};
+use lango_engine::{content_bound_pattern, edited_grant_problem, grant_problem};
 use serde_json::{Value, json};
 
 /// Returns why a grant is no longer in force; `None` if it still is. A grant from an earlier version of lango can have
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 pub fn problem(app: &App, grant: &Grant) -> Option<String> {
     // A skill without a script is safe and needs no grant.
     let is_for_scripts = grant.tool.as_str().starts_with("skill_");
-    if is_for_scripts && !is_bound_to_content(&grant.pattern) {
+    if is_for_scripts && content_bound_pattern(&grant.pattern).is_none() {
         let problem = "it is not bound to the skill's files, so scripts need approval again";
         return Some(problem.to_owned());
     }

@@ -163,7 +163,7 @@ impl App {
     }
 
     /// Returns warnings about rules that match nothing, most likely because a name is misspelt.
-    fn unused_rule_warnings(&self) -> Vec<String> {
+    pub fn unused_rule_warnings(&self) -> Vec<String> {
         let agents: Vec<&Agent> = std::iter::once(&self.tree.root)
             .chain(&self.tree.agents)
             .collect();

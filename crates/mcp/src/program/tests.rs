@@ -288,7 +288,8 @@ fn a_writable_path_inside_an_argument_is_refused_unless_it_is_declared_data() {
         fixture.refuses("which agents can write, at a place where lango cannot pin it");
         fixture.refuses("list the whole argument in mcp.servers.toy.data");
         fixture.program.data = fixture.program.argv[1..].to_vec();
-        fixture.prepare().unwrap();
+        // Not all of these programs exist here.
+        fixture.command().check(&fixture.trusted).unwrap();
     }
 }
 

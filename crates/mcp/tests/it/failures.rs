@@ -30,17 +30,22 @@ async fn a_server_that_exits_immediately_is_reported_with_its_exit_code_and_erro
 
 #[tokio::test]
 async fn a_missing_program_is_reported() {
-    let bench = Bench::new();
-    let mut settings = bench.server(&[]);
-    if let lango_mcp::ServerTarget::Program(program) = &mut settings.target {
-        program.argv = vec!["no-such-program".to_owned()];
+    for (program, problem) in [
+        (
+            "no-such-program",
+            "there is no program `no-such-program` in",
+        ),
+        ("/opt/no-such/program", "was not found in the sandbox"),
+    ] {
+        let bench = Bench::new();
+        let mut settings = bench.server(&[]);
+        if let lango_mcp::ServerTarget::Program(settings) = &mut settings.target {
+            settings.argv = vec![program.to_owned()];
+        }
+        let servers = bench.open(vec![settings]).await;
+        let warnings = servers.warnings().join("\n");
+        assert!(warnings.contains(problem), "{warnings}");
     }
-    let servers = bench.open(vec![settings]).await;
-    let warnings = servers.warnings().join("\n");
-    assert!(
-        warnings.contains("was not found in the sandbox"),
-        "{warnings}"
-    );
 }
 
 #[tokio::test]

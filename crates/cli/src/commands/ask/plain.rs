@@ -89,10 +89,10 @@ fn prompt(question: &Question) -> String {
     let heading = format!("└ {}", question.headline());
     let lines: Vec<String> = std::iter::once(heading).chain(keys).collect();
     let later = if question.can_wait {
-        "ctrl-d later "
+        " · ctrl-d answers later"
     } else {
         ""
     };
     let lines = wrap_lines(&lines.join("\n"), screen::columns());
-    format!("{lines}\n  {later}> ")
+    format!("{lines}\n  type a letter, then Enter{later} > ")
 }

@@ -5,7 +5,7 @@ use crate::screen::{self, PREVIEW_ROWS, RequestDetail, call_question, call_text}
 use lango_core::{
     ApprovalAnswer, ApprovalId, ApprovalQuestion, PendingApproval, RuleSubject, Text,
 };
-use lango_engine::edited_grant_problem;
+use lango_engine::{content_bound_pattern, edited_grant_problem};
 
 /// The least rows of a preview.
 const MIN_PREVIEW_ROWS: usize = 5;
@@ -179,6 +179,10 @@ impl Question {
         let request = &self.waiting.request;
         let agent = screen::escape_invisible(request.agent.as_str());
         let tool = request.tool.as_str();
+        let (pattern, is_bound) = match content_bound_pattern(pattern) {
+            Some(unbound) => (unbound, true),
+            None => (pattern, false),
+        };
         let is_any = pattern.trim() == "*";
         let pattern = both_ends(&screen::escape_invisible(pattern), GRANT_CHARACTERS);
         let what = match self.subject {
@@ -205,6 +209,9 @@ impl Question {
             RuleSubject::Site if is_any => "use any site".to_owned(),
             RuleSubject::Site => format!("use the site `{pattern}`"),
             RuleSubject::Arguments if is_any => format!("use {tool} with any arguments"),
+            RuleSubject::Arguments if is_bound => format!(
+                "use {tool} with arguments like `{pattern}`, as long as what it works on stays the same"
+            ),
             RuleSubject::Arguments => format!("use {tool} with arguments like `{pattern}`"),
         };
         format!("{place} let {agent} {what}")

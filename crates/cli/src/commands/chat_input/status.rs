@@ -17,6 +17,8 @@ pub(super) fn next_mode(mode: PermissionMode) -> PermissionMode {
 #[derive(Debug, Default)]
 pub(in crate::commands) struct ChatStatus {
     pub(in crate::commands) model: String,
+    /// What the user should know about the model; may be empty.
+    pub(in crate::commands) model_note: &'static str,
     pub(in crate::commands) folder: String,
     pub(in crate::commands) session: String,
 }
@@ -27,12 +29,18 @@ impl ChatStatus {
         let mode = mode_text(mode);
         let Self {
             model,
+            model_note,
             folder,
             session,
         } = self;
-        let lines: [&[&str]; 4] = [
-            &[mode, model, folder, session, "/help"],
-            &[mode, model, folder, "/help"],
+        let noted = &*match *model_note {
+            "" => model.clone(),
+            note => format!("{model}, {note}"),
+        };
+        let lines: [&[&str]; 5] = [
+            &[mode, noted, folder, session, "/help"],
+            &[mode, noted, folder, "/help"],
+            &[mode, noted, "/help"],
             &[mode, model, "/help"],
             &[mode, "/help"],
         ];

@@ -75,7 +75,7 @@ fn what_was_typed_or_pasted_before_a_question_does_not_answer_it() {
             terminal.wait_for("wants to use fs_write");
         }
         terminal.type_text(typed);
-        terminal.wait_for("ctrl-d later >");
+        terminal.wait_for("ctrl-d answers later >");
         assert!(!lango.workspace().join("a.md").exists());
         terminal.say("n");
         assert_eq!(terminal.exit_code(), 0);
@@ -141,7 +141,7 @@ fn a_dumb_terminal_and_the_plain_setting_get_lines_only() {
         terminal.wait_for("bread");
         terminal.wait_for("tokens");
         terminal.press(&format!("{CREATE}\n"));
-        terminal.wait_for("ctrl-d later > ");
+        terminal.wait_for("ctrl-d answers later > ");
         terminal.press("n\n");
         terminal.wait_for("tokens");
         terminal.press("/quit\n");

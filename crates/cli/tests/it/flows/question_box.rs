@@ -147,6 +147,10 @@ fn a_typed_command_comes_after_the_question_that_another_process_left() {
     other.wait_for("press a key");
     other.press(&["C-d"]);
     assert_eq!(other.exit_code(), 4);
+    let new = Tmux::start::<&str>(&lango, NARROW, &[], &[]);
+    let screen = new.wait_for("mode: ask");
+    assert!(screen.contains("waits for your answer:"), "{screen}");
+    assert!(screen.contains("demo mode · /help"), "{screen}");
 
     chat.say("!echo typed");
     let screen = chat.wait_for("press a key");

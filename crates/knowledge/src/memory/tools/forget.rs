@@ -11,8 +11,9 @@ use std::sync::Arc;
 
 /// Maximum number of memories that a text lists.
 const MAX_LISTED: usize = 20;
-/// Maximum length of the text of a listed memory, in characters.
-const LISTED_CHARACTERS: usize = 120;
+/// Maximum length of the text of a listed memory, in characters. The user should see all that is deleted; the limit only
+/// bounds what is stored with the call.
+const LISTED_CHARACTERS: usize = 2_000;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

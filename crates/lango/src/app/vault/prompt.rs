@@ -82,7 +82,7 @@ pub async fn read_hidden(echo_guard: &EchoGuard, question: &str) -> Result<Secre
     match line?.flatten().map_err(failed)? {
         TypedLine::Typed(value) => Ok(value),
         TypedLine::Interrupted => {
-            let message = "nothing was typed, so nothing was changed";
+            let message = "interrupted, so nothing was changed";
             Err(Failure::new(FailureKind::Interrupted, message).next("run the command again"))
         }
         TypedLine::TooLong => Err(too_long()),

@@ -34,6 +34,8 @@ pub(super) enum InputAction {
     ShowOutput,
     /// Ctrl-G: write the message in an editor.
     Edit,
+    /// Ctrl-L: clear the screen.
+    Clear,
     /// Ctrl-Z: stop the process until the shell continues it.
     Suspend,
 }
@@ -169,6 +171,7 @@ impl ChatInput {
             Key::Ctrl('d') if self.editor.is_empty() => return InputAction::Leave,
             Key::Ctrl('o') => return InputAction::ShowOutput,
             Key::Ctrl('g') => return InputAction::Edit,
+            Key::Ctrl('l') => return InputAction::Clear,
             Key::Ctrl('z') => return InputAction::Suspend,
             Key::Ctrl('r') => {
                 self.search = Some(HistorySearch {

@@ -387,6 +387,12 @@ impl<'a> TurnScreen<'a> {
                 ScreenAction::Continue
             }
             InputAction::Edit => ScreenAction::Edit,
+            // The box of a question must stay in view.
+            InputAction::Clear if self.prompt.is_some() => ScreenAction::Continue,
+            InputAction::Clear => {
+                Region::clear()?;
+                ScreenAction::Continue
+            }
         })
     }
 

@@ -76,6 +76,7 @@ const BEGIN_UPDATE: &str = "\u{1b}[?2026h";
 const END_UPDATE: &str = "\u{1b}[?2026l";
 const HIDE_CURSOR: &str = "\u{1b}[?25l";
 const SHOW_CURSOR: &str = "\u{1b}[?25h";
+const CURSOR_HOME: &str = "\u{1b}[H";
 /// Terminals disagree about the width of some characters. Without wrapping, a row with them never takes two. Other rows are
 /// wrapped, so that a row which was drawn just after the window became narrower takes as many as one that was drawn before.
 const NO_WRAP: &str = "\u{1b}[?7l";
@@ -127,6 +128,21 @@ impl Region {
                 let erased = state.erase();
                 state.output.write(&erased)?;
                 state.draw(&frame)
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Clears the screen, and draws the region at its top. What was on the screen moves into the scrollback.
+    pub fn clear() -> io::Result<()> {
+        match &mut *lock() {
+            Some(state) => {
+                let frame = state.shown.clone();
+                let scroll = "\n".repeat(state.rows);
+                let mut update = [BEGIN_UPDATE, &state.erase(), &scroll, CURSOR_HOME].concat();
+                state.append_rows(&mut update, &frame);
+                update.push_str(END_UPDATE);
+                state.output.write(&update)
             }
             None => Ok(()),
         }

@@ -101,6 +101,7 @@ impl Chat<'_> {
                     screen::print_rendered(&text)?;
                 }
                 InputAction::Edit => self.edit_outside().await?,
+                InputAction::Clear => Region::clear()?,
                 InputAction::Suspend => self.suspend()?,
             },
         }

@@ -149,11 +149,12 @@ impl SlashCommand {
 }
 
 /// The keys of a live screen.
-const KEYS: [(&str, &str); 7] = [
+const KEYS: [(&str, &str); 8] = [
     ("Alt-Enter", "new line; so do Ctrl-J, and \\ before Enter"),
     ("Ctrl-G", "write the message in $EDITOR"),
     ("Ctrl-R", "search earlier messages"),
     ("Ctrl-O", "full output of the last tool"),
+    ("Ctrl-L", "clear the screen"),
     ("Shift-Tab", "switch the mode"),
     ("Esc", "stop the turn that is running; so does Ctrl-C"),
     (

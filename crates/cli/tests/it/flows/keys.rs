@@ -168,3 +168,20 @@ fn a_terminal_that_becomes_narrow_and_wide_during_a_turn_shows_everything_once()
     let status_rows = scrollback.matches("mode: ask (shift-tab)").count();
     assert_eq!(status_rows, 1, "{scrollback}");
 }
+
+#[test]
+fn ctrl_l_clears_the_screen_and_the_scrollback_keeps_it() {
+    let lango = Lango::new();
+    let terminal = Tmux::start::<&str>(&lango, WIDE, &[], &[]);
+    terminal.wait_for("mode: ask");
+    terminal.say("hello");
+    terminal.wait_for(END_OF_TURN);
+    terminal.type_text("half a mess");
+    terminal.wait_for("> half a mess");
+    terminal.press(&["C-l"]);
+    let screen = terminal.wait_until("a clear screen", |screen| !screen.contains("hello"));
+    assert!(screen.contains("> half a mess\nmode: ask"), "{screen}");
+    let scrollback = terminal.scrollback();
+    assert_eq!(scrollback.matches("> hello").count(), 1, "{scrollback}");
+    assert_eq!(scrollback.matches("mode: ask").count(), 1, "{scrollback}");
+}

@@ -57,6 +57,8 @@ const RULES: &[Rule] = &[
     rule("memory_list_reflections", memory::list_reflections),
     rule("list_skills", services::list_skills),
     rule("save_knowledge", knowledge::save_note),
+    rule("rag_retrieve", knowledge::search_notes_and_documents),
+    // Without an embedding model there are only the saved notes.
     rule("search_knowledge", knowledge::search_notes),
     rule("graph_relate", knowledge::relate),
     rule("graph_traverse", knowledge::related),

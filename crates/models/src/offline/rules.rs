@@ -5,6 +5,7 @@ mod commands;
 mod files;
 mod knowledge;
 pub(super) mod memory;
+mod mentions;
 mod plans;
 mod search;
 mod services;
@@ -76,8 +77,11 @@ const RULES: &[Rule] = &[
     rule("fs_write", changes::write),
     rule("fs_write", changes::create),
     rule("fs_delete", changes::delete),
+    // Before `fs_stat`, because `is there a file that contains milk` names no file.
+    rule("fs_search", mentions::mentions),
     rule("fs_stat", files::stat),
     rule("fs_search", search::find_marks),
+    rule("fs_search", mentions::where_is),
     rule("fs_search", search::find_names),
     rule("fs_read", files::read),
     rule("fs_search", search::search),

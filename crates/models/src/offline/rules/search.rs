@@ -96,6 +96,10 @@ pub(super) fn find_marks(clause: &Clause<'_>) -> Option<Task> {
         "show",
         "search for",
         "look for",
+        "where do we have",
+        "where do i have",
+        "where is",
+        "where's",
         "where are",
         "what are",
         "are there any",
@@ -144,7 +148,7 @@ fn extension_of(kind: &str) -> Option<String> {
     Some(extension.to_owned())
 }
 
-/// Searches the text of files: `search for TODO in src`, `which files contain milk`.
+/// Searches the text of files: `search for TODO in src`, `grep milk`.
 pub(super) fn search(clause: &Clause<'_>) -> Option<Task> {
     const ELSEWHERE: &[&str] = &[
         "the web",
@@ -163,30 +167,6 @@ pub(super) fn search(clause: &Clause<'_>) -> Option<Task> {
         "google",
         "web",
     ];
-    if let Some(text) = clause.after(&[
-        "which files contain",
-        "what files contain",
-        "which files mention",
-        "what files mention",
-        "which file contains",
-        "which file mentions",
-        "does any file contain",
-        "does any file mention",
-        "is there a file that contains",
-        "is there a file with",
-        "find files that contain",
-        "find files containing",
-        "find files with",
-        "find all files containing",
-        "find all files that contain",
-        "where is the word",
-    ]) {
-        return search_task(text, None);
-    }
-    if let Some(text) = clause.after(&["where is", "where's"]) {
-        let ends = ["used", "defined", "mentioned", "called", "declared"];
-        return search_task(strip_ending(text, &ends)?, None);
-    }
     let rest = clause.after(&["search", "grep", "look", "find"])?;
     let needs_for = clause.starts(&["look", "search"]);
     if let Some(text) = strip_phrase(rest, "for").or((!needs_for).then_some(rest)) {
@@ -222,7 +202,7 @@ pub(super) fn search(clause: &Clause<'_>) -> Option<Task> {
 }
 
 /// Reads where to search: everywhere (`Some(None)`), or in a file or folder. `None` if it is no place.
-fn scope(text: &str) -> Option<Option<String>> {
+pub(super) fn scope(text: &str) -> Option<Option<String>> {
     if is_here(text) {
         return Some(None);
     }
@@ -235,7 +215,7 @@ fn scope(text: &str) -> Option<Option<String>> {
     only_path(text).filter(is_word).map(|path| Some(path.path))
 }
 
-fn search_task(text: &str, folder: Option<String>) -> Option<Task> {
+pub(super) fn search_task(text: &str, folder: Option<String>) -> Option<Task> {
     let text = without_label(text.trim());
     let pattern = unquoted(text).unwrap_or(text);
     if pattern.is_empty() || pattern.contains('\n') {

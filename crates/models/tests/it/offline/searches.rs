@@ -30,4 +30,55 @@ pub(super) const SEARCHES: &[(&str, &[&str])] = &[
     ("find util.py", &["operator fs_search util.py"]),
     ("find TODO in src", &["operator fs_search src | TODO"]),
     ("where is main defined?", &["operator fs_search main"]),
+    (
+        "where is TODO in this project?",
+        &["operator fs_search TODO"],
+    ),
+    ("where is TODO", &["operator fs_search TODO"]),
+    (
+        "Where is invoice in the repo?",
+        &["operator fs_search invoice"],
+    ),
+    (
+        "where is milk in src/shop.py?",
+        &["operator fs_search src/shop.py | milk"],
+    ),
+    ("where do we use tokio?", &["operator fs_search tokio"]),
+    ("where is the function foo", &["operator fs_search foo"]),
+    (
+        "where is the class Foo defined in src?",
+        &["operator fs_search src | Foo"],
+    ),
+    ("where is `parse_args`?", &["operator fs_search parse_args"]),
+    ("where is parse_args", &["operator fs_search parse_args"]),
+    ("where is `notes`?", &["operator fs_search *notes*"]),
+    ("show me where parse is used", &["operator fs_search parse"]),
+    (
+        "find everything that mentions invoice",
+        &["operator fs_search invoice"],
+    ),
+    (
+        "find all files that mention invoice",
+        &["operator fs_search invoice"],
+    ),
+    (
+        "find all files that contain \"call Ada\" in src",
+        &["operator fs_search src | call Ada"],
+    ),
+    (
+        "which files mention invoice?",
+        &["operator fs_search invoice"],
+    ),
+    (
+        "show me all lines with invoice",
+        &["operator fs_search invoice"],
+    ),
+    (
+        "is there a file that contains milk?",
+        &["operator fs_search milk"],
+    ),
+    (
+        "find all uses of tokio in src",
+        &["operator fs_search src | tokio"],
+    ),
 ];

@@ -9,6 +9,7 @@ mod mentions;
 mod plans;
 mod search;
 mod services;
+mod several;
 
 use super::clause::Clause;
 pub(super) use commands::{command_of, length_of_loop, names_no_command, starts_with_program};
@@ -32,6 +33,8 @@ pub(super) enum Action {
         tool: &'static str,
         arguments: Value,
     },
+    /// Reads several files.
+    Read { paths: Vec<String> },
     /// Adds a line at the end of a file, or creates the file with it.
     Append { path: String, line: String },
     /// Creates an empty file unless something is there.
@@ -84,6 +87,7 @@ const RULES: &[Rule] = &[
     rule("fs_search", mentions::where_is),
     rule("fs_search", search::find_names),
     rule("fs_read", files::read),
+    rule("fs_read", several::read),
     rule("fs_search", search::search),
     rule("fs_list", files::list),
 ];
@@ -132,6 +136,7 @@ impl Task {
     pub(super) fn tool(&self) -> &'static str {
         match &self.action {
             Action::Call { tool, .. } => tool,
+            Action::Read { .. } => "fs_read",
             Action::Append { .. } => "fs_edit",
             Action::Create { .. } => "fs_write",
             Action::Plan { .. } => PLAN,

@@ -250,7 +250,12 @@ pub(super) fn read(clause: &Clause<'_>) -> Option<Task> {
         Some((lines, rest)) => (Some(lines), rest),
         None => (None, rest),
     };
-    let (path, after) = leading_path(rest)?;
+    let (mut path, after) = leading_path(rest)?;
+    // What people call the readme is this file.
+    if path.path == "readme" {
+        path.path = "README.md".to_owned();
+        path.is_certain = true;
+    }
     let is_question = clause.starts(&["what does"]);
     let is_end = match only_path(rest) {
         Some(_) => !is_question,

@@ -48,6 +48,20 @@ const PHRASES: &[(&str, &[&str])] = &[
         "read the first 5 lines of notes.md",
         &["operator fs_read 5 | notes.md"],
     ),
+    ("what is in the readme?", &["operator fs_read README.md"]),
+    (
+        "read notes.md and budget.csv",
+        &["operator fs_read notes.md", "operator fs_read budget.csv"],
+    ),
+    (
+        "show me a.md, b.md and c.md; then list src",
+        &[
+            "operator fs_read a.md",
+            "operator fs_read b.md",
+            "operator fs_read c.md",
+            "operator fs_list src",
+        ],
+    ),
     ("read page.html", &["operator fs_read page.html"]),
     ("read src", &["operator fs_read src"]),
     ("read src/", &["operator fs_list src/"]),

@@ -95,6 +95,9 @@ const RULES: &[Rule] = &[
 /// Takes short questions that no other rule takes. The answer may be in the memory.
 const QUESTION: Rule = rule("memory_recall", memory::question);
 
+/// Takes `find` and one word.
+const FIND_WORD: Rule = rule("fs_search", search::find_word);
+
 const fn rule(tool: &'static str, read: fn(&Clause<'_>) -> Option<Task>) -> Rule {
     Rule { tool, read }
 }
@@ -102,7 +105,7 @@ const fn rule(tool: &'static str, read: fn(&Clause<'_>) -> Option<Task>) -> Rule
 /// Returns what a request asks for, if a rule matches whose tool is offered.
 pub(super) fn find(text: &str, offers: impl Fn(&str) -> bool) -> Option<Task> {
     let clause = Clause::read(text);
-    let rules = RULES.iter().chain([&QUESTION]);
+    let rules = RULES.iter().chain([&QUESTION, &FIND_WORD]);
     let mut offered = rules.filter(|rule| offers(rule.tool));
     offered.find_map(|rule| (rule.read)(&clause))
 }
@@ -111,6 +114,14 @@ pub(super) fn find(text: &str, offers: impl Fn(&str) -> bool) -> Option<Task> {
 pub(super) fn is_task(text: &str) -> bool {
     let clause = Clause::read(text);
     RULES.iter().any(|rule| (rule.read)(&clause).is_some())
+}
+
+/// Returns what a request asks for that could also be the rest of a sentence: in `I like to go out and find mushrooms`,
+/// nothing is to be searched.
+pub(super) fn find_in_sentence(text: &str) -> Option<Task> {
+    let clause = Clause::read(text);
+    let mut rules = RULES.iter().chain([&QUESTION]);
+    rules.find_map(|rule| (rule.read)(&clause))
 }
 
 /// Returns what a request asks for, whatever tools there are.

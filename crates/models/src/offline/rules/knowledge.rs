@@ -93,6 +93,8 @@ fn notes_query<'a>(clause: &Clause<'a>) -> Option<&'a str> {
         "check my notes for",
         "find notes that mention",
         "which notes mention",
+        "do my notes mention",
+        "do my notes say anything about",
         "which of my notes mention",
     ]);
     let query = match direct {

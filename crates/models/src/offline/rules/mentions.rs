@@ -8,7 +8,8 @@ use super::files::{is_here, strip_ending};
 use super::search::{scope, search_task};
 use crate::offline::clause::{Clause, strip_any, words};
 use crate::offline::extract::{
-    certain_path, is_description, is_path, leading_quote, split_last, unquoted, without_label,
+    certain_path, is_description, is_path, leading_path, leading_quote, split_last, unquoted,
+    without_label,
 };
 
 /// Words between a text and the place to search.
@@ -40,6 +41,11 @@ pub(super) fn where_is(clause: &Clause<'_>) -> Option<Task> {
         ])
     })?;
     let (text, folder) = split_last(rest, PLACES, scope).unwrap_or((rest, None));
+    // The files do not say where they are wrong.
+    let faults = ["the bug", "the error", "the mistake", "the problem"];
+    if strip_any(text, &faults).is_some() {
+        return None;
+    }
     let name = Name::read(text);
     let is_text = unquoted(name.text).is_some();
     let is_name = is_text || (words(name.text).count() <= MAX_WORDS && !is_vague(name.text));
@@ -195,16 +201,15 @@ pub(super) fn mentions(clause: &Clause<'_>) -> Option<Task> {
         "contain",
         "containing",
     ];
-    const NOUNS: &[&str] = &[
-        "occurrences of",
-        "mentions of",
-        "usages of",
-        "uses of",
-        "references to",
-    ];
+    if let Some((text, path)) = asked_of_file(clause) {
+        return search_task(text, Some(path));
+    }
     let rest = clause.after(VERBS)?;
     let rest = strip_any(rest, QUANTIFIERS).unwrap_or(rest);
-    let text = match strip_any(rest, NOUNS) {
+    let nouns = strip_any(rest, &["occurrences of", "mentions of"]);
+    // "the uses of baking soda" are in no file.
+    let uses = || strip_any(rest, &["usages of", "uses of", "references to"]);
+    let text = match nouns.or_else(|| uses().filter(|text| is_named(text))) {
         Some(text) => text,
         None => {
             let rest = strip_any(rest, THINGS)?;
@@ -212,7 +217,8 @@ pub(super) fn mentions(clause: &Clause<'_>) -> Option<Task> {
             match strip_any(relation, MENTIONS) {
                 Some(text) => text,
                 // "files with" may also say how the files are: "files with more than 100 lines".
-                None => strip_any(rest, &["with", "that have"]).filter(|text| is_named(text))?,
+                None => strip_any(rest, &["with", "that have", "that use", "use"])
+                    .filter(|text| is_named(text))?,
             }
         }
     };
@@ -220,11 +226,21 @@ pub(super) fn mentions(clause: &Clause<'_>) -> Option<Task> {
     search_task(text, folder)
 }
 
+/// Reads a question about one file: `does notes.md mention milk?`, `is the word milk in notes.md?`
+fn asked_of_file<'a>(clause: &Clause<'a>) -> Option<(&'a str, String)> {
+    if let Some(rest) = clause.after(&["is the word", "is the text"]) {
+        return split_last(rest, &[" in "], certain_path);
+    }
+    let (path, after) = leading_path(clause.after(&["does"])?)?;
+    let text = strip_any(after.trim_start(), &["contain", "mention"])?;
+    path.is_certain.then_some((text, path.path))
+}
+
 /// Whether a text starts with one word or a quoted text to search for, and nothing follows but a place.
 fn is_named(text: &str) -> bool {
     let text = split_last(text, PLACES, scope).map_or(text, |(text, _)| text);
-    let labelled = without_label(text);
-    labelled.len() < text.len()
+    let names_file = strip_any(text, &["the name"]).is_some();
+    (without_label(text).len() < text.len() && !names_file)
         || is_one_word(text)
         || leading_quote(text).is_some_and(|(_, after)| after.trim().is_empty())
 }

@@ -26,6 +26,14 @@ pub(super) const MEMORIES: &[(&str, &[&str])] = &[
         "do you remember my name?",
         &["chronicler memory_recall name"],
     ),
+    (
+        "do you know my birthday?",
+        &["chronicler memory_recall birthday"],
+    ),
+    (
+        "what is the name of my dog?",
+        &["chronicler memory_recall dog"],
+    ),
     ("who am I?", &["chronicler memory_recall name"]),
     (
         "when is the release?",
@@ -40,6 +48,10 @@ pub(super) const MEMORIES: &[(&str, &[&str])] = &[
     (
         "where is the party in june?",
         &["chronicler memory_recall party june"],
+    ),
+    (
+        "where is the bug in main.rs?",
+        &["chronicler memory_recall bug main rs"],
     ),
     ("who is Ada?", &["chronicler memory_recall Ada"]),
     (
@@ -74,6 +86,10 @@ pub(super) const MEMORIES: &[(&str, &[&str])] = &[
     ),
     (
         "What do my notes say about deploys?",
+        &["librarian rag_retrieve deploys"],
+    ),
+    (
+        "do my notes mention deploys?",
         &["librarian rag_retrieve deploys"],
     ),
     (

@@ -27,6 +27,31 @@ pub(super) const SEARCHES: &[(&str, &[&str])] = &[
     ("show me all todos", &["operator fs_search TODO"]),
     ("list all todos in src", &["operator fs_search src | TODO"]),
     ("list todo", &["operator fs_list todo"]),
+    (
+        "is there a TODO in src?",
+        &["operator fs_search src | TODO"],
+    ),
+    ("where can I find TODO", &["operator fs_search TODO"]),
+    (
+        "find all files with the name foo",
+        &["operator fs_search *foo*"],
+    ),
+    ("find invoice", &["operator fs_search invoice"]),
+    ("find me the word milk", &["operator fs_search milk"]),
+    ("which files use tokio?", &["operator fs_search tokio"]),
+    (
+        "does notes.md mention milk?",
+        &["operator fs_search notes.md | milk"],
+    ),
+    (
+        "is the word milk in notes.md?",
+        &["operator fs_search notes.md | milk"],
+    ),
+    (
+        "where is the config file?",
+        &["operator fs_search *config*"],
+    ),
+    ("list all files recursively", &["operator fs_search *"]),
     ("find util.py", &["operator fs_search util.py"]),
     ("find TODO in src", &["operator fs_search src | TODO"]),
     ("where is main defined?", &["operator fs_search main"]),

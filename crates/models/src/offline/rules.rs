@@ -12,7 +12,9 @@ mod services;
 mod several;
 
 use super::clause::Clause;
-pub(super) use commands::{command_of, length_of_loop, names_no_command, starts_with_program};
+pub(super) use commands::{
+    bare_command, command_of, length_of_loop, names_no_command, starts_with_program,
+};
 pub(super) use files::spaced_path;
 use serde_json::Value;
 

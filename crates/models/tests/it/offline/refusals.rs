@@ -113,6 +113,8 @@ fn a_command_that_is_part_of_an_unclear_message_is_suggested_in_backticks() {
         ("run ls -a and tell me what is odd", "run `ls -a`"),
         ("run ls, and sing a song", "run `ls`"),
         ("run mv a.md b.md. And sing", "run `mv a.md b.md`"),
+        ("cargo test", "run `cargo test`"),
+        ("tail notes.md", "run `tail notes.md`"),
         (
             "run for f in *; do echo $f; done, and sing",
             "run `for f in *; do echo $f; done`",

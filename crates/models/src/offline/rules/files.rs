@@ -115,6 +115,10 @@ pub(super) fn list(clause: &Clause<'_>) -> Option<Task> {
         "what's here",
         "what is in here",
         "what's in here",
+        "whats here",
+        "whats in here",
+        "show me what is here",
+        "show me what's here",
         "what is there",
         "what do you see",
         "what files do you see",
@@ -156,6 +160,7 @@ pub(super) fn list(clause: &Clause<'_>) -> Option<Task> {
         "what's inside",
         "what is inside",
         "what's in",
+        "whats in",
         "what is in",
         "look in",
         "look into",
@@ -202,6 +207,7 @@ fn asks_for_files(clause: &Clause<'_>) -> bool {
     let has_path = clause.text.split_whitespace().any(is_path);
     let is_about_content = [
         "contain", "contains", "mention", "with", "delete", "about", "largest", "biggest",
+        "newest", "latest", "changed", "modified",
     ]
     .iter()
     .any(|word| clause.has_word(word));
@@ -235,6 +241,7 @@ pub(super) fn read(clause: &Clause<'_>) -> Option<Task> {
         "display",
         "view",
         "what's in",
+        "whats in",
         "what is in",
         "what is inside",
         "what does",

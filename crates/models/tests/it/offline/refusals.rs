@@ -36,6 +36,17 @@ const REFUSED: &[&str] = &[
     "run ls and tell me what is odd",
     "open my big plan.md",
     "summarize a.md and b.md",
+    "delete a.md and b.md",
+    "find out",
+    "find everything",
+    "find the name of the author",
+    "list the uses of baking soda",
+    "find all files with more than 100 lines",
+    "which files changed today?",
+    "cargo test",
+    "docker is great",
+    "my code is broken",
+    "welche Dateien sind hier?",
 ];
 
 /// Returns the phrases that a refusal suggests, after checking its form.

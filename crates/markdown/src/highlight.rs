@@ -48,10 +48,19 @@ pub fn diff(text: &str, style: Style) -> Vec<String> {
     highlight(text, "diff", style)
 }
 
-/// Names of a text without a language.
-const PLAIN_NAMES: [&str; 4] = ["text", "txt", "plain", "plaintext"];
+/// Names of texts that have no colours and that a reader recognizes without their name.
+const PLAIN_NAMES: [&str; 8] = [
+    "text",
+    "txt",
+    "plain",
+    "plaintext",
+    "md",
+    "markdown",
+    "csv",
+    "tsv",
+];
 
-/// Returns whether what follows a fence is only the name of a known language, or empty.
+/// Returns whether what follows a fence is only the name of a known language or of a plain text, or empty.
 pub(super) fn is_language(info: &str) -> bool {
     let is_word =
         !info.contains(|letter: char| !letter.is_alphanumeric() && !"+-#_".contains(letter));

@@ -45,9 +45,10 @@ fn what_a_browser_hides_of_links_fences_and_tables_is_shown() {
     );
     assert_eq!(rendered("```mermaid\nx\n```"), "mermaid\n    x");
     assert_eq!(rendered("```a&#10;b\nx\n```"), "a b\n    x");
-    for known in ["rust", "Text", "", "c++"] {
+    for known in ["rust", "Text", "", "c++", "md", "Markdown", "csv"] {
         assert_eq!(rendered(&format!("```{known}\nx\n```")), "    x");
     }
+    assert_eq!(rendered("```md title=a.md\nx\n```"), "md title=a.md\n    x");
     assert_eq!(
         rendered("|a|b|\n|-|-|\n|c|d|more|and *more*|\n"),
         "a │ b\n──┼────────────────────\nc │ d | more|and *more*\n"

@@ -95,8 +95,9 @@ fn work(request: &Request<'_>, tasks: &[(&str, Option<Task>)]) -> Decision {
                 }
                 answers.push(answer);
             }
-            Step::Call { tool, arguments } => {
-                calls.push((tool.to_owned(), arguments));
+            Step::Calls(made) => {
+                let named = |(tool, arguments): (&str, _)| (tool.to_owned(), arguments);
+                calls.extend(made.into_iter().map(named));
                 if task.has_effect() {
                     break;
                 }

@@ -6,7 +6,7 @@ mod entries;
 
 use super::request::CallResult;
 use super::rules::memory::ANYTHING;
-use super::verbatim::{block, code, fenced, quoted, span};
+use super::verbatim::{block, code, fenced, language_of, quoted, span};
 use advice::without_advice;
 use serde_json::Value;
 
@@ -166,7 +166,8 @@ impl MadeCall<'_> {
         let text = without_call_note(text);
         let name = self.argument("path").rsplit('/').next();
         let extension = name.and_then(|name| name.rsplit_once('.'));
-        fenced(&text, extension.map_or("text", |(_, extension)| extension))
+        let language = extension.map_or("text", |(_, extension)| language_of(extension));
+        fenced(&text, language)
     }
 
     fn search(&self, text: &str) -> String {

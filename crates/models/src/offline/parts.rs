@@ -67,7 +67,12 @@ fn is_split(
     is_request: impl Fn(&str) -> bool,
 ) -> Result<bool, Ambiguous> {
     let before = rules::find_any(left);
-    let after = rules::find_any(right);
+    let is_sentence = before.as_ref().is_some_and(|task| task.is_open) && joint == JointKind::Weak;
+    let after = if is_sentence {
+        rules::find_in_sentence(right)
+    } else {
+        rules::find_any(right)
+    };
     let reads_on = || reads_like_request(right) && (is_request(right) || names_skill(right));
     if before.as_ref().is_some_and(Task::is_open_command) {
         let is_shell = [";", "&"].contains(&separator.trim());
@@ -264,6 +269,7 @@ mod tests {
             "remember that I like tea. My cat, too",
             "write a.md with the text Hello. How are you?",
             "write a.md with the text milk, bread and butter",
+            "remember that I like to go out and find mushrooms",
         ] {
             assert_eq!(split(text), [text], "{text}");
         }

@@ -5,12 +5,16 @@ mod commands;
 mod files;
 mod knowledge;
 pub(super) mod memory;
+mod mentions;
 mod plans;
 mod search;
 mod services;
+mod several;
 
 use super::clause::Clause;
-pub(super) use commands::{command_of, length_of_loop, names_no_command, starts_with_program};
+pub(super) use commands::{
+    bare_command, command_of, length_of_loop, names_no_command, starts_with_program,
+};
 pub(super) use files::spaced_path;
 use serde_json::Value;
 
@@ -31,6 +35,8 @@ pub(super) enum Action {
         tool: &'static str,
         arguments: Value,
     },
+    /// Reads several files.
+    Read { paths: Vec<String> },
     /// Adds a line at the end of a file, or creates the file with it.
     Append { path: String, line: String },
     /// Creates an empty file unless something is there.
@@ -57,6 +63,8 @@ const RULES: &[Rule] = &[
     rule("memory_list_reflections", memory::list_reflections),
     rule("list_skills", services::list_skills),
     rule("save_knowledge", knowledge::save_note),
+    rule("rag_retrieve", knowledge::search_notes_and_documents),
+    // Without an embedding model there are only the saved notes.
     rule("search_knowledge", knowledge::search_notes),
     rule("graph_relate", knowledge::relate),
     rule("graph_traverse", knowledge::related),
@@ -74,16 +82,23 @@ const RULES: &[Rule] = &[
     rule("fs_write", changes::write),
     rule("fs_write", changes::create),
     rule("fs_delete", changes::delete),
+    // Before `fs_stat`, because `is there a file that contains milk` names no file.
+    rule("fs_search", mentions::mentions),
     rule("fs_stat", files::stat),
     rule("fs_search", search::find_marks),
+    rule("fs_search", mentions::where_is),
     rule("fs_search", search::find_names),
     rule("fs_read", files::read),
+    rule("fs_read", several::read),
     rule("fs_search", search::search),
     rule("fs_list", files::list),
 ];
 
 /// Takes short questions that no other rule takes. The answer may be in the memory.
 const QUESTION: Rule = rule("memory_recall", memory::question);
+
+/// Takes `find` and one word.
+const FIND_WORD: Rule = rule("fs_search", search::find_word);
 
 const fn rule(tool: &'static str, read: fn(&Clause<'_>) -> Option<Task>) -> Rule {
     Rule { tool, read }
@@ -92,7 +107,7 @@ const fn rule(tool: &'static str, read: fn(&Clause<'_>) -> Option<Task>) -> Rule
 /// Returns what a request asks for, if a rule matches whose tool is offered.
 pub(super) fn find(text: &str, offers: impl Fn(&str) -> bool) -> Option<Task> {
     let clause = Clause::read(text);
-    let rules = RULES.iter().chain([&QUESTION]);
+    let rules = RULES.iter().chain([&QUESTION, &FIND_WORD]);
     let mut offered = rules.filter(|rule| offers(rule.tool));
     offered.find_map(|rule| (rule.read)(&clause))
 }
@@ -101,6 +116,14 @@ pub(super) fn find(text: &str, offers: impl Fn(&str) -> bool) -> Option<Task> {
 pub(super) fn is_task(text: &str) -> bool {
     let clause = Clause::read(text);
     RULES.iter().any(|rule| (rule.read)(&clause).is_some())
+}
+
+/// Returns what a request asks for that could also be the rest of a sentence: in `I like to go out and find mushrooms`,
+/// nothing is to be searched.
+pub(super) fn find_in_sentence(text: &str) -> Option<Task> {
+    let clause = Clause::read(text);
+    let mut rules = RULES.iter().chain([&QUESTION]);
+    rules.find_map(|rule| (rule.read)(&clause))
 }
 
 /// Returns what a request asks for, whatever tools there are.
@@ -126,6 +149,7 @@ impl Task {
     pub(super) fn tool(&self) -> &'static str {
         match &self.action {
             Action::Call { tool, .. } => tool,
+            Action::Read { .. } => "fs_read",
             Action::Append { .. } => "fs_edit",
             Action::Create { .. } => "fs_write",
             Action::Plan { .. } => PLAN,

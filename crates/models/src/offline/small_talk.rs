@@ -25,6 +25,8 @@ enum Topic {
     Mood,
     Date,
     Time,
+    Cost,
+    Privacy,
     Folder,
     Undo,
     Setup,
@@ -56,6 +58,12 @@ pub(super) fn answer(request: &Request<'_>, workers: Workers<'_>) -> Option<Stri
             None => "I do not know: this request does not tell the date.".to_owned(),
         },
         Topic::Time => time(request, workers),
+        Topic::Cost => "Nothing: I am a set of rules on this machine, without an account. A real model costs what its \
+                        provider charges."
+            .to_owned(),
+        Topic::Privacy => "I call no service: my answers are made on this machine. Only what you ask the tools for uses \
+                           the network, such as opening a web page."
+            .to_owned(),
         Topic::Folder => match request.folder() {
             Some(folder) => format!("The working folder is {}.", span(folder)),
             None => "I do not know: this request does not tell the working folder.".to_owned(),
@@ -81,8 +89,11 @@ fn topic(said: &str, message: &str) -> Option<Topic> {
         Some(rest) => (rest, true),
         None => (said, false),
     };
+    // "lango" at the end is an address or, as in "what is lango", what the message is about.
+    let exact = [said, without_fillers(said)]
+        .into_iter()
+        .find_map(|said| MESSAGES.iter().find(|(messages, _)| lists(messages, said)));
     let said = without_fillers(said);
-    let exact = MESSAGES.iter().find(|(messages, _)| lists(messages, said));
     if let Some((_, topic)) = exact {
         return Some(*topic);
     }
@@ -98,10 +109,16 @@ fn topic(said: &str, message: &str) -> Option<Topic> {
                 .is_some_and(|rest| rest.starts_with(' '))
         })
     };
-    if starts(STATEMENTS) {
+    if starts(STATEMENTS) || names_something(said) {
         return Some(Topic::Statement);
     }
     (greets && count <= 6).then_some(Topic::Greeting)
+}
+
+/// Whether a message says how something of the user is called: `my dog is called Rex`.
+fn names_something(said: &str) -> bool {
+    let names = [" is called ", " are called ", " is named ", "'s name is "];
+    said.starts_with("my ") && names.iter().any(|name| said.contains(name))
 }
 
 fn strip_greeting(said: &str) -> Option<&str> {

@@ -8,10 +8,8 @@ use serde_json::{Value, json};
 
 /// What happens next for one task.
 pub(super) enum Step {
-    Call {
-        tool: &'static str,
-        arguments: Value,
-    },
+    /// Calls that can be made together. Their results follow one another.
+    Calls(Vec<(&'static str, Value)>),
     Done {
         answer: String,
         failed: bool,
@@ -26,17 +24,21 @@ pub(super) fn next<'r, 'a: 'r>(
     match &task.action {
         Action::Call { tool, arguments } => match results.next() {
             Some(result) => done(result),
-            None => Step::Call {
-                tool,
-                arguments: arguments.clone(),
-            },
+            None => Step::call(tool, arguments.clone()),
         },
+        Action::Read { paths } => read(paths, results),
         Action::Append { path, line } => append(path, line, results),
         Action::Create { path } => create(path, results),
         Action::Plan { goal } => Step::Done {
             answer: plan::plan(goal),
             failed: false,
         },
+    }
+}
+
+impl Step {
+    fn call(tool: &'static str, arguments: Value) -> Self {
+        Self::Calls(vec![(tool, arguments)])
     }
 }
 
@@ -47,27 +49,49 @@ fn done(result: &CallResult<'_>) -> Step {
     }
 }
 
+/// Reads the files, and names each above its content.
+fn read<'r, 'a: 'r>(
+    paths: &[String],
+    results: &mut impl Iterator<Item = &'r CallResult<'a>>,
+) -> Step {
+    let results: Vec<_> = results.take(paths.len()).collect();
+    if results.is_empty() {
+        let call = |path: &String| ("fs_read", json!({ "path": path }));
+        return Step::Calls(paths.iter().map(call).collect());
+    }
+    let answer = |(path, result): (&String, &&CallResult<'_>)| {
+        let content = answer::of(result);
+        if result.failed {
+            content
+        } else {
+            format!("{}:\n\n{content}", span(path))
+        }
+    };
+    let answers: Vec<String> = paths.iter().zip(&results).map(answer).collect();
+    Step::Done {
+        answer: answers.join("\n\n"),
+        failed: results.iter().any(|result| result.failed),
+    }
+}
+
 /// Reads the file and adds the line after its end, or writes a new file.
 fn append<'r, 'a: 'r>(
     path: &str,
     line: &str,
     results: &mut impl Iterator<Item = &'r CallResult<'a>>,
 ) -> Step {
-    let Some(read) = results.next() else {
-        return Step::Call {
-            tool: "fs_read",
-            arguments: json!({ "path": path }),
-        };
+    let Some(current) = results.next() else {
+        return Step::call("fs_read", json!({ "path": path }));
     };
-    let change = match (is_missing(read, path), read.failed) {
+    let change = match (is_missing(current, path), current.failed) {
         (true, _) => write(path, &format!("{line}\n")),
-        (false, true) => return done(read),
-        (false, false) if is_blank(read.text, path) => write(path, &format!("{line}\n")),
-        (false, false) => match end_of(read.text) {
-            Some(old) => Step::Call {
-                tool: "fs_edit",
-                arguments: json!({ "path": path, "old": old, "new": format!("{old}\n{line}") }),
-            },
+        (false, true) => return done(current),
+        (false, false) if is_blank(current.text, path) => write(path, &format!("{line}\n")),
+        (false, false) => match end_of(current.text) {
+            Some(old) => Step::call(
+                "fs_edit",
+                json!({ "path": path, "old": old, "new": format!("{old}\n{line}") }),
+            ),
             None => {
                 return Step::Done {
                     answer: format!(
@@ -111,10 +135,7 @@ fn end_of(text: &str) -> Option<&str> {
 /// Creates an empty file if there is nothing yet.
 fn create<'r, 'a: 'r>(path: &str, results: &mut impl Iterator<Item = &'r CallResult<'a>>) -> Step {
     let Some(found) = results.next() else {
-        return Step::Call {
-            tool: "fs_stat",
-            arguments: json!({ "path": path }),
-        };
+        return Step::call("fs_stat", json!({ "path": path }));
     };
     if is_missing(found, path) {
         return results.next().map_or_else(|| write(path, ""), done);
@@ -129,10 +150,7 @@ fn create<'r, 'a: 'r>(path: &str, results: &mut impl Iterator<Item = &'r CallRes
 }
 
 fn write(path: &str, content: &str) -> Step {
-    Step::Call {
-        tool: "fs_write",
-        arguments: json!({ "path": path, "content": content }),
-    }
+    Step::call("fs_write", json!({ "path": path, "content": content }))
 }
 
 fn is_missing(result: &CallResult<'_>, path: &str) -> bool {

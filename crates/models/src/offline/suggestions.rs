@@ -162,7 +162,10 @@ fn command_in(message: &str) -> Option<String> {
     let task = rules::find_any(parts.first()?);
     let command = match task.as_ref().and_then(Task::command) {
         Some(command) => command,
-        None => rules::command_of(&Clause::read(message))?,
+        None => {
+            let clause = Clause::read(message);
+            rules::command_of(&clause).or_else(|| rules::bare_command(&clause))?
+        }
     };
     let fits = command.len() <= MAX_BYTES && !command.contains(['`', '\n']);
     fits.then(|| command.to_owned())

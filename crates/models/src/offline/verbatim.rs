@@ -45,6 +45,20 @@ pub(super) fn fenced(text: &str, language: &str) -> String {
     format!("{fence}{language}\n{}\n{fence}", text.trim_end())
 }
 
+/// Returns the language of files with this extension, as a fence names it. Terminals show the name of a language that
+/// they do not know, as if it were a line of the file; so all others are `text`.
+pub(super) fn language_of(extension: &str) -> &str {
+    const LANGUAGES: &[&str] = &[
+        "c", "cpp", "css", "csv", "go", "h", "html", "java", "js", "json", "kt", "md", "php", "py",
+        "rb", "rs", "sh", "sql", "swift", "toml", "ts", "tsx", "xml", "yaml", "yml",
+    ];
+    if LANGUAGES.contains(&extension) {
+        extension
+    } else {
+        "text"
+    }
+}
+
 /// Writes text as a code span.
 pub(super) fn code(text: &str) -> String {
     let mark = "`".repeat(longest_run(text) + 1);
@@ -155,6 +169,18 @@ mod tests {
             assert_eq!(block(text, "text"), fenced(text, "text"), "{text}");
         }
         assert_eq!(block("```\nx", "md"), "````md\n```\nx\n````");
+    }
+
+    #[test]
+    fn only_a_known_language_is_named() {
+        for (extension, language) in [
+            ("rs", "rs"),
+            ("md", "md"),
+            ("lock", "text"),
+            ("log", "text"),
+        ] {
+            assert_eq!(language_of(extension), language);
+        }
     }
 
     #[test]

@@ -3,8 +3,10 @@
 mod answers;
 mod caution;
 mod commands;
+mod memories;
 mod phrases;
 mod refusals;
+mod searches;
 
 use lango_core::{
     Effect, Environment, Event, EventBody, EventRange, Risk, SessionStore, Timestamp, Tool,

@@ -184,9 +184,15 @@ pub(super) fn run(clause: &Clause<'_>) -> Option<Task> {
             }
         },
         None => {
-            let subcommand = clause.after(&["git"])?.split_whitespace().next()?;
-            let command = Some(clause.text).filter(|_| GIT.contains(&subcommand));
-            (command?, false)
+            let is_git = clause.after(&["git"]).is_some_and(|rest| {
+                let subcommand = rest.split_whitespace().next();
+                subcommand.is_some_and(|subcommand| GIT.contains(&subcommand))
+            });
+            // `grep TODO` is a search, but the file tools know no options.
+            let is_grep = clause
+                .after(&["grep", "rg"])
+                .is_some_and(|rest| rest.starts_with('-'));
+            (Some(clause.text).filter(|_| is_git || is_grep)?, false)
         }
     };
     let mut task = Task::call("exec", json!({ "command": command }))?;
@@ -197,6 +203,22 @@ pub(super) fn run(clause: &Clause<'_>) -> Option<Task> {
 /// Returns the command without quotation marks that a request starts with, even if another request follows it.
 pub(in crate::offline) fn command_of<'a>(clause: &Clause<'a>) -> Option<&'a str> {
     open_command(clause).map(|(command, _)| command)
+}
+
+/// Returns a message that looks like a line of the shell. It is good enough to suggest, not to run: `python is slow`
+/// starts in the same way.
+pub(in crate::offline) fn bare_command<'a>(clause: &Clause<'a>) -> Option<&'a str> {
+    const MAX_WORDS: usize = 5;
+    const TOOLS: &[&str] = &[
+        "cargo", "docker", "git", "grep", "head", "npm", "npx", "pip", "pnpm", "pytest", "python",
+        "python3", "rg", "tail", "tree", "uv", "wc", "yarn",
+    ];
+    const VERBS: &[&str] = &["is", "are", "was", "has", "does", "can", "should"];
+    let mut words = clause.text.split_whitespace();
+    let is_tool = TOOLS.contains(&words.next()?);
+    let second = words.next().unwrap_or_default();
+    let is_english = VERBS.contains(&second) || ENGLISH.contains(&second);
+    (is_tool && !is_english && words.count() + 2 <= MAX_WORDS).then_some(clause.text)
 }
 
 /// Returns whether a request to run something names no command: `run the tests`.

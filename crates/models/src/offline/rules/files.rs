@@ -62,6 +62,15 @@ const HERE: &[&str] = &[
     "the project",
     "this repo",
     "this repository",
+    "the repo",
+    "the repository",
+    "this codebase",
+    "the codebase",
+    "this code",
+    "my code",
+    "our code",
+    "the source",
+    "the source code",
     "the workspace",
     "this workspace",
     "my project",
@@ -106,6 +115,10 @@ pub(super) fn list(clause: &Clause<'_>) -> Option<Task> {
         "what's here",
         "what is in here",
         "what's in here",
+        "whats here",
+        "whats in here",
+        "show me what is here",
+        "show me what's here",
         "what is there",
         "what do you see",
         "what files do you see",
@@ -147,6 +160,7 @@ pub(super) fn list(clause: &Clause<'_>) -> Option<Task> {
         "what's inside",
         "what is inside",
         "what's in",
+        "whats in",
         "what is in",
         "look in",
         "look into",
@@ -193,6 +207,7 @@ fn asks_for_files(clause: &Clause<'_>) -> bool {
     let has_path = clause.text.split_whitespace().any(is_path);
     let is_about_content = [
         "contain", "contains", "mention", "with", "delete", "about", "largest", "biggest",
+        "newest", "latest", "changed", "modified",
     ]
     .iter()
     .any(|word| clause.has_word(word));
@@ -226,6 +241,7 @@ pub(super) fn read(clause: &Clause<'_>) -> Option<Task> {
         "display",
         "view",
         "what's in",
+        "whats in",
         "what is in",
         "what is inside",
         "what does",
@@ -241,7 +257,12 @@ pub(super) fn read(clause: &Clause<'_>) -> Option<Task> {
         Some((lines, rest)) => (Some(lines), rest),
         None => (None, rest),
     };
-    let (path, after) = leading_path(rest)?;
+    let (mut path, after) = leading_path(rest)?;
+    // What people call the readme is this file.
+    if path.path == "readme" {
+        path.path = "README.md".to_owned();
+        path.is_certain = true;
+    }
     let is_question = clause.starts(&["what does"]);
     let is_end = match only_path(rest) {
         Some(_) => !is_question,

@@ -55,7 +55,19 @@ fn key_of(content: &str) -> String {
     named.map_or_else(words, str::to_owned)
 }
 
+/// Searches what the user means by notes: saved ones, and documents such as `notes.md`, because nobody should have to
+/// know which of them it was.
+pub(super) fn search_notes_and_documents(clause: &Clause<'_>) -> Option<Task> {
+    Task::call("rag_retrieve", json!({ "query": notes_query(clause)? }))
+}
+
+/// Searches only the saved notes.
 pub(super) fn search_notes(clause: &Clause<'_>) -> Option<Task> {
+    Task::call("search_knowledge", json!({ "query": notes_query(clause)? }))
+}
+
+/// Returns what a request wants to find in the user's notes.
+fn notes_query<'a>(clause: &Clause<'a>) -> Option<&'a str> {
     let direct = clause.after(&[
         "search my notes for",
         "search the notes for",
@@ -79,6 +91,11 @@ pub(super) fn search_notes(clause: &Clause<'_>) -> Option<Task> {
         "notes about",
         "look in my notes for",
         "check my notes for",
+        "find notes that mention",
+        "which notes mention",
+        "do my notes mention",
+        "do my notes say anything about",
+        "which of my notes mention",
     ]);
     let query = match direct {
         Some(query) => query,
@@ -93,8 +110,7 @@ pub(super) fn search_notes(clause: &Clause<'_>) -> Option<Task> {
             split_last(rest, &[" in ", " from "], is_notes)?.0
         }
     };
-    let query = unquoted(query).unwrap_or(query);
-    Task::call("search_knowledge", json!({ "query": query }))
+    Some(unquoted(query).unwrap_or(query))
 }
 
 pub(super) fn retrieve(clause: &Clause<'_>) -> Option<Task> {
@@ -111,6 +127,9 @@ pub(super) fn retrieve(clause: &Clause<'_>) -> Option<Task> {
         "search the knowledge base for",
         "what do the documents say about",
         "what do my documents say about",
+        "find everything about",
+        "find documents that mention",
+        "which documents mention",
         "find documents about",
         "find documents for",
         "documents about",

@@ -29,6 +29,15 @@ pub(super) fn find_names(clause: &Clause<'_>) -> Option<Task> {
         "do i have any",
         "do i have",
     ];
+    if clause.is(&[
+        "list all files recursively",
+        "list files recursively",
+        "list everything recursively",
+        "show all files recursively",
+        "list all files in all folders",
+    ]) {
+        return Task::call("fs_search", json!({ "glob": "*" }));
+    }
     let rest = clause.after(VERBS)?;
     let rest = without_ending(
         rest,
@@ -44,7 +53,13 @@ pub(super) fn find_names(clause: &Clause<'_>) -> Option<Task> {
     let rest = strip_any(rest, &["all the", "all", "every", "any", "the", "my"]).unwrap_or(rest);
     let glob = if let Some(name) = strip_any(
         rest,
-        &["files named", "files called", "file named", "file called"],
+        &[
+            "files named",
+            "files called",
+            "files with the name",
+            "file named",
+            "file called",
+        ],
     ) {
         let name = unquoted(name).unwrap_or(name);
         let is_name = !name.is_empty() && !name.contains(char::is_whitespace);
@@ -61,6 +76,9 @@ pub(super) fn find_names(clause: &Clause<'_>) -> Option<Task> {
     } else if let Some(kind) = strip_ending(rest, &["files", "file"]) {
         match kind.trim() {
             glob if glob.starts_with('*') => glob.to_owned(),
+            name if clause.starts(&["where is", "where's"]) && is_name_part(name) => {
+                name_glob(name)
+            }
             kind => format!("*.{}", extension_of(kind.trim_start_matches('.'))?),
         }
     } else if rest.starts_with("*.") && !rest.contains(char::is_whitespace) {
@@ -75,6 +93,16 @@ pub(super) fn find_names(clause: &Clause<'_>) -> Option<Task> {
         .all(is_glob)
         .then(|| Task::call("fs_search", json!({ "glob": glob, "ignore_case": true })))
         .flatten()
+}
+
+/// Whether `where is the … file` with this word names the file: `config`, but not `old`.
+fn is_name_part(word: &str) -> bool {
+    const ADJECTIVES: &[&str] = &[
+        "biggest", "first", "largest", "last", "latest", "new", "newest", "old", "oldest", "other",
+        "right", "same", "smallest", "wrong",
+    ];
+    let is_word = word.chars().all(char::is_alphanumeric);
+    is_word && extension_of(word).is_none() && !ADJECTIVES.contains(&word)
 }
 
 /// Returns the pattern for a file whose name contains this text; a name with an extension must be the whole name.
@@ -96,10 +124,16 @@ pub(super) fn find_marks(clause: &Clause<'_>) -> Option<Task> {
         "show",
         "search for",
         "look for",
+        "where can i find",
+        "where do we have",
+        "where do i have",
+        "where is",
+        "where's",
         "where are",
         "what are",
         "are there any",
         "are there",
+        "is there",
         "which",
     ];
     let rest = clause.after(VERBS)?;
@@ -109,7 +143,7 @@ pub(super) fn find_marks(clause: &Clause<'_>) -> Option<Task> {
     };
     let rest = strip_any(
         rest,
-        &["all the", "all my", "all", "every", "any", "the", "my"],
+        &["all the", "all my", "all", "every", "any", "the", "my", "a"],
     )
     .unwrap_or(rest);
     let kinds = ["comments", "comment", "marks", "items", "notes"];
@@ -144,7 +178,7 @@ fn extension_of(kind: &str) -> Option<String> {
     Some(extension.to_owned())
 }
 
-/// Searches the text of files: `search for TODO in src`, `which files contain milk`.
+/// Searches the text of files: `search for TODO in src`, `grep milk`.
 pub(super) fn search(clause: &Clause<'_>) -> Option<Task> {
     const ELSEWHERE: &[&str] = &[
         "the web",
@@ -163,39 +197,19 @@ pub(super) fn search(clause: &Clause<'_>) -> Option<Task> {
         "google",
         "web",
     ];
-    if let Some(text) = clause.after(&[
-        "which files contain",
-        "what files contain",
-        "which files mention",
-        "what files mention",
-        "which file contains",
-        "which file mentions",
-        "does any file contain",
-        "does any file mention",
-        "is there a file that contains",
-        "is there a file with",
-        "find files that contain",
-        "find files containing",
-        "find files with",
-        "find all files containing",
-        "find all files that contain",
-        "where is the word",
-    ]) {
-        return search_task(text, None);
-    }
-    if let Some(text) = clause.after(&["where is", "where's"]) {
-        let ends = ["used", "defined", "mentioned", "called", "declared"];
-        return search_task(strip_ending(text, &ends)?, None);
-    }
     let rest = clause.after(&["search", "grep", "look", "find"])?;
+    // Options belong to a command.
+    if rest.starts_with('-') {
+        return None;
+    }
     let needs_for = clause.starts(&["look", "search"]);
     if let Some(text) = strip_phrase(rest, "for").or((!needs_for).then_some(rest)) {
         let text = strip_any(text, &["me"]).unwrap_or(text);
         let (text, folder) =
             match split_last(text, &[" in ", " inside ", " under ", " within "], scope) {
                 Some((text, folder)) => (text, folder),
-                // "find" without a place is too vague, unless the text is quoted.
-                None if clause.starts(&["find"]) && unquoted(text).is_none() => return None,
+                // "find" without a place is too vague, unless it is said to be a text.
+                None if clause.starts(&["find"]) && !is_text(text) => return None,
                 None => (text, None),
             };
         let is_elsewhere = split_last(text, &[" in ", " on "], |place| {
@@ -221,8 +235,32 @@ pub(super) fn search(clause: &Clause<'_>) -> Option<Task> {
     }
 }
 
+/// Whether a request calls this a text: with quotation marks, or `the word milk`.
+fn is_text(text: &str) -> bool {
+    let labelled = strip_any(text, &["the word", "the text", "the phrase"]);
+    let is_word = |text: &str| !text.contains(char::is_whitespace);
+    let is_exact = |text: &str| unquoted(text).is_some() || is_word(text);
+    unquoted(text).is_some() || labelled.is_some_and(is_exact)
+}
+
+/// Searches for one word: `find invoice`, but not `find out`. It takes only what no other rule does.
+pub(super) fn find_word(clause: &Clause<'_>) -> Option<Task> {
+    const VAGUE: &[&str] = &[
+        "files", "folders", "help", "her", "him", "me", "more", "out", "us", "you",
+    ];
+    let text = clause.after(&["find"])?;
+    let is_word = text.chars().all(|c| c.is_alphanumeric() || c == '_') && !is_description(text);
+    let lower = text.to_ascii_lowercase();
+    let is_vague = [VAGUE, NOT_FOLDERS]
+        .iter()
+        .any(|words| words.contains(&&*lower));
+    (is_word && !is_vague)
+        .then(|| search_task(text, None))
+        .flatten()
+}
+
 /// Reads where to search: everywhere (`Some(None)`), or in a file or folder. `None` if it is no place.
-fn scope(text: &str) -> Option<Option<String>> {
+pub(super) fn scope(text: &str) -> Option<Option<String>> {
     if is_here(text) {
         return Some(None);
     }
@@ -235,7 +273,7 @@ fn scope(text: &str) -> Option<Option<String>> {
     only_path(text).filter(is_word).map(|path| Some(path.path))
 }
 
-fn search_task(text: &str, folder: Option<String>) -> Option<Task> {
+pub(super) fn search_task(text: &str, folder: Option<String>) -> Option<Task> {
     let text = without_label(text.trim());
     let pattern = unquoted(text).unwrap_or(text);
     if pattern.is_empty() || pattern.contains('\n') {

@@ -9,7 +9,10 @@ pub(super) const MESSAGES: &[(&str, Topic)] = &[
         "thanks|thank you|thx|thanks a lot|thank you very much|many thanks|great|nice|cool|perfect|\
          awesome|wow|ok|okay|good|good job|well done|got it|i see|very good|ok thanks|\
          okay thanks|great thanks|cool thanks|nice thanks|\
-         perfect thanks|ok thank you|great thank you",
+         perfect thanks|ok thank you|great thank you|thank you so much|thanks so much|\
+         thanks for your help|thank you for your help|thanks for the help|that's great|that is great|\
+         wow cool|very nice|excellent|amazing|great job|good work|merci|merci beaucoup|danke|\
+         danke schön|vielen dank|gracias|muchas gracias|grazie|obrigado|obrigada|tack",
         Topic::Thanks,
     ),
     (
@@ -25,7 +28,7 @@ pub(super) const MESSAGES: &[(&str, Topic)] = &[
     (
         "exit|quit|q|leave|close|logout|log out|bye|bye bye|goodbye|good bye|see you|see you later|\
          good night|how do i exit|how do i quit|how do i leave|how do i get out|how do i exit this|\
-         how do i close this",
+         how do i close this|see you tomorrow|tschüss|adiós|adios|au revoir|arrivederci",
         Topic::Leave,
     ),
     (
@@ -44,7 +47,11 @@ pub(super) const MESSAGES: &[(&str, Topic)] = &[
          give me an example|give me examples|commands|list commands|usage|menu|how does this work|\
          how do you work|how do i use this|how do i use you|how do i start|how do i use lango|\
          what are your features|demo|show me a demo|show me what you can do|list your abilities|\
-         what are your capabilities",
+         what are your capabilities|how does lango work|what else can you do|what tools are there|\
+         which tools are there|what tools do you have|which tools do you have|list tools|\
+         list the tools|list your tools|what commands are there|which commands are there|\
+         what commands do you have|what are your rules|hilfe|was kannst du|ayuda|qué puedes hacer|\
+         aide|aide moi|que peux tu faire|aiuto|ajuda",
         Topic::Abilities,
     ),
     (
@@ -60,7 +67,7 @@ pub(super) const MESSAGES: &[(&str, Topic)] = &[
     ),
     (
         "how are you|how are you doing|how are you today|how is it going|how's it going|what's up|\
-         whats up|how do you do|are you there|are you ok",
+         whats up|wie geht's|wie geht es dir|ça va|cómo estás|how do you do|are you there|are you ok",
         Topic::Mood,
     ),
     (
@@ -75,6 +82,18 @@ pub(super) const MESSAGES: &[(&str, Topic)] = &[
         "what time is it|what time is it now|what is the time|what's the time|time|tell me the time|\
          do you know the time|do you know what time it is|current time|what is the current time",
         Topic::Time,
+    ),
+    (
+        "is this free|is it free|are you free|is lango free|what does it cost|what does this cost|\
+         what does lango cost|what do you cost|how much does it cost|how much does this cost|\
+         does it cost anything|does this cost anything|do i have to pay",
+        Topic::Cost,
+    ),
+    (
+        "are my data sent anywhere|is my data sent anywhere|do you send my data anywhere|\
+         does this send my data anywhere|where is my data sent|do you use the internet|\
+         do you need the internet|does this work offline|do you work offline|are you offline",
+        Topic::Privacy,
     ),
     (
         "where am i|where are we|pwd|what folder is this|which folder is this|what directory is this|\
@@ -102,9 +121,10 @@ pub(super) const MESSAGES: &[(&str, Topic)] = &[
     ),
 ];
 
-/// Greetings.
+/// Greetings. Only ASCII letters are lowered before, so a Cyrillic one is listed in both cases.
 pub(super) const GREETINGS: &str = "hello|hi|hey|howdy|greetings|good morning|good evening|good afternoon|good day|moin|hallo|\
-    yo";
+    yo|guten tag|guten morgen|guten abend|servus|bonjour|bonsoir|salut|hola|buenos días|buenos dias|\
+    ciao|buongiorno|olá|hej|hei|привет|Привет|你好|こんにちは";
 
 /// How messages start that tell something about the user.
 pub(super) const STATEMENTS: &str = "my name is|i am|i'm|i like|i love|i prefer|i live|i work|i use|my favourite|my favorite|\

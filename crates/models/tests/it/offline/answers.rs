@@ -50,6 +50,15 @@ fn a_line_is_added_after_the_last_one() {
 }
 
 #[test]
+fn several_files_are_read_together_and_each_is_named() {
+    let turn = play(Mode::Specialists, TOOLS, "read todo.md and no.md", folder);
+    assert_eq!(
+        turn.answer,
+        "todo.md:\n\n```md\nbuy milk\ncall Ada\n```\n\nI could not read no.md: `no.md` does not exist."
+    );
+}
+
+#[test]
 fn an_empty_file_is_created_only_where_nothing_is() {
     let create = |text: &str| play(Mode::Specialists, TOOLS, text, folder);
     assert_eq!(

@@ -17,6 +17,7 @@ pub(super) const COMMANDS: &[(&str, &[&str])] = &[
         &["operator exec echo hi"],
     ),
     ("run cargo test", &["operator exec cargo test"]),
+    ("grep -rn TODO .", &["operator exec grep -rn TODO ."]),
     ("git status", &["operator exec git status"]),
     (
         "run `curl https://api.example/a.html`",

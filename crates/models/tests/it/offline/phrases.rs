@@ -1,6 +1,8 @@
 //! What people type in their first five minutes, and which agent makes which call for it.
 
 use super::commands::COMMANDS;
+use super::memories::MEMORIES;
+use super::searches::SEARCHES;
 use super::{Mode, TOOLS, ask, done, play};
 
 /// A message, and the calls that it leads to.
@@ -16,6 +18,9 @@ const PHRASES: &[(&str, &[&str])] = &[
     ("could you show me the files here?", &["operator fs_list ."]),
     ("Hello! Can you list the files?", &["operator fs_list ."]),
     ("what's in here", &["operator fs_list ."]),
+    ("whats in this folder", &["operator fs_list ."]),
+    ("show me what's here", &["operator fs_list ."]),
+    ("Hallo lango, list the files", &["operator fs_list ."]),
     ("give me a list of the files", &["operator fs_list ."]),
     ("list the folder src", &["operator fs_list src"]),
     ("list src", &["operator fs_list src"]),
@@ -46,6 +51,20 @@ const PHRASES: &[(&str, &[&str])] = &[
         "read the first 5 lines of notes.md",
         &["operator fs_read 5 | notes.md"],
     ),
+    ("what is in the readme?", &["operator fs_read README.md"]),
+    (
+        "read notes.md and budget.csv",
+        &["operator fs_read notes.md", "operator fs_read budget.csv"],
+    ),
+    (
+        "show me a.md, b.md and c.md; then list src",
+        &[
+            "operator fs_read a.md",
+            "operator fs_read b.md",
+            "operator fs_read c.md",
+            "operator fs_list src",
+        ],
+    ),
     ("read page.html", &["operator fs_read page.html"]),
     ("read src", &["operator fs_read src"]),
     ("read src/", &["operator fs_list src/"]),
@@ -64,36 +83,6 @@ const PHRASES: &[(&str, &[&str])] = &[
         &["operator fs_stat notes.md"],
     ),
     ("does notes.md exist?", &["operator fs_stat notes.md"]),
-    // Find and search
-    ("find all markdown files", &["operator fs_search *.md"]),
-    ("find *.rs", &["operator fs_search *.rs"]),
-    ("Find all .toml files!", &["operator fs_search *.toml"]),
-    ("where is notes.md?", &["operator fs_search notes.md"]),
-    ("find the file main.rs", &["operator fs_search main.rs"]),
-    ("find files named test", &["operator fs_search *test*"]),
-    ("list all python files", &["operator fs_search *.py"]),
-    ("search for TODO", &["operator fs_search TODO"]),
-    (
-        "search for \"fn main\" in src",
-        &["operator fs_search src | fn main"],
-    ),
-    ("search src for TODO", &["operator fs_search src | TODO"]),
-    ("search the files for milk", &["operator fs_search milk"]),
-    ("grep bread", &["operator fs_search bread"]),
-    ("which files contain milk?", &["operator fs_search milk"]),
-    (
-        "look for the word bread in notes.md",
-        &["operator fs_search notes.md | bread"],
-    ),
-    ("find TODO", &["operator fs_search TODO"]),
-    ("find all TODOs", &["operator fs_search TODO"]),
-    ("list all TODO comments", &["operator fs_search TODO"]),
-    ("show me all todos", &["operator fs_search TODO"]),
-    ("list all todos in src", &["operator fs_search src | TODO"]),
-    ("list todo", &["operator fs_list todo"]),
-    ("find util.py", &["operator fs_search util.py"]),
-    ("find TODO in src", &["operator fs_search src | TODO"]),
-    ("where is main defined?", &["operator fs_search main"]),
     // Write
     (
         "write todo.md with the text buy milk",
@@ -168,86 +157,6 @@ const PHRASES: &[(&str, &[&str])] = &[
         "remove the file notes/a.md",
         &["operator fs_delete notes/a.md"],
     ),
-    // Memory
-    (
-        "remember that my editor is helix",
-        &["chronicler memory_save my editor is helix"],
-    ),
-    (
-        "Remember: the release is on Friday!",
-        &["chronicler memory_save the release is on Friday"],
-    ),
-    (
-        "don't forget that I like tea",
-        &["chronicler memory_save I like tea"],
-    ),
-    ("recall my editor", &["chronicler memory_recall editor"]),
-    ("What is my editor?", &["chronicler memory_recall editor"]),
-    (
-        "what do you remember about my dog?",
-        &["chronicler memory_recall dog"],
-    ),
-    (
-        "do you remember my name?",
-        &["chronicler memory_recall name"],
-    ),
-    ("who am I?", &["chronicler memory_recall name"]),
-    (
-        "when is the release?",
-        &["chronicler memory_recall release"],
-    ),
-    ("Where is the key?", &["chronicler memory_recall key"]),
-    ("who is Ada?", &["chronicler memory_recall Ada"]),
-    (
-        "recall everything",
-        &[
-            "chronicler memory_recall 50 | a b c d e f g h i j k l m n o p q r s t u v w x y z 0 1 2 3 4 5 6 7 8 9",
-        ],
-    ),
-    (
-        "what do you remember?",
-        &[
-            "chronicler memory_recall 50 | a b c d e f g h i j k l m n o p q r s t u v w x y z 0 1 2 3 4 5 6 7 8 9",
-        ],
-    ),
-    ("forget my editor", &["chronicler memory_forget editor"]),
-    (
-        "list your observations",
-        &["chronicler memory_list_observations"],
-    ),
-    // Notes, documents, facts
-    (
-        "note that deploys: happen on Monday",
-        &["librarian save_knowledge deploys: happen on Monday | deploys"],
-    ),
-    (
-        "take a note: the key is under the mat",
-        &["librarian save_knowledge the key is under the mat | the key is under the"],
-    ),
-    (
-        "search my notes for deploys",
-        &["librarian search_knowledge deploys"],
-    ),
-    (
-        "What do my notes say about deploys?",
-        &["librarian search_knowledge deploys"],
-    ),
-    (
-        "find deploys in my notes",
-        &["librarian search_knowledge deploys"],
-    ),
-    (
-        "what do you know about bread?",
-        &["librarian rag_retrieve bread"],
-    ),
-    ("look up bread", &["librarian rag_retrieve bread"]),
-    (
-        "relate Ada knows \"Charles Babbage\"",
-        &["librarian graph_relate Charles Babbage | knows | Ada"],
-    ),
-    ("what is related to Ada?", &["librarian graph_traverse Ada"]),
-    ("facts about Ada", &["librarian graph_query Ada"]),
-    ("which skills are there?", &["librarian list_skills"]),
     // Web, secrets
     (
         "open https://example.com/",
@@ -286,12 +195,16 @@ const PHRASES: &[(&str, &[&str])] = &[
     ),
 ];
 
+fn all_phrases() -> impl Iterator<Item = &'static (&'static str, &'static [&'static str])> {
+    [PHRASES, COMMANDS, MEMORIES, SEARCHES]
+        .into_iter()
+        .flatten()
+}
+
 #[test]
 fn phrases_of_the_first_five_minutes_reach_their_tool() {
-    assert!(PHRASES.len() >= 60);
-    let wrong: Vec<String> = PHRASES
-        .iter()
-        .chain(COMMANDS)
+    assert!(all_phrases().count() >= 60);
+    let wrong: Vec<String> = all_phrases()
         .filter_map(|(text, calls)| {
             let turn = ask(text);
             let mut made: Vec<&str> = turn.calls.iter().map(String::as_str).collect();
@@ -308,7 +221,7 @@ fn phrases_of_the_first_five_minutes_reach_their_tool() {
 
 #[test]
 fn the_same_phrases_work_for_a_single_agent_and_in_the_classic_topology() {
-    for (text, calls) in PHRASES.iter().chain(COMMANDS) {
+    for (text, calls) in all_phrases() {
         let names = |calls: &[&str]| {
             let mut names: Vec<String> = calls
                 .iter()
@@ -379,6 +292,19 @@ fn small_talk_is_answered_with_one_model_call_and_no_agent() {
         ("run lango setup", "Leave the chat with Ctrl-D"),
         ("connect openai", "`OPENAI_API_KEY`"),
         ("how do I connect a model?", "start Ollama"),
+        ("what is lango?", "built-in set of rules"),
+        ("how does lango work?", "search for TODO"),
+        ("which tools do you have?", "search for TODO"),
+        ("was kannst du?", "search for TODO"),
+        ("is this free?", "A real model costs what its provider"),
+        ("is my data sent anywhere?", "on this machine"),
+        ("Bonjour!", "Hello!"),
+        ("Danke schön!", "You are welcome."),
+        ("wow, cool", "You are welcome."),
+        (
+            "my dog is called Rex",
+            "say: remember that my dog is called Rex",
+        ),
         ("My name is Ada.", "say: remember that My name is Ada"),
     ] {
         let turn = ask(text);

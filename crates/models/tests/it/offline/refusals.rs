@@ -36,6 +36,17 @@ const REFUSED: &[&str] = &[
     "run ls and tell me what is odd",
     "open my big plan.md",
     "summarize a.md and b.md",
+    "delete a.md and b.md",
+    "find out",
+    "find everything",
+    "find the name of the author",
+    "list the uses of baking soda",
+    "find all files with more than 100 lines",
+    "which files changed today?",
+    "cargo test",
+    "docker is great",
+    "my code is broken",
+    "welche Dateien sind hier?",
 ];
 
 /// Returns the phrases that a refusal suggests, after checking its form.
@@ -113,6 +124,8 @@ fn a_command_that_is_part_of_an_unclear_message_is_suggested_in_backticks() {
         ("run ls -a and tell me what is odd", "run `ls -a`"),
         ("run ls, and sing a song", "run `ls`"),
         ("run mv a.md b.md. And sing", "run `mv a.md b.md`"),
+        ("cargo test", "run `cargo test`"),
+        ("tail notes.md", "run `tail notes.md`"),
         (
             "run for f in *; do echo $f; done, and sing",
             "run `for f in *; do echo $f; done`",

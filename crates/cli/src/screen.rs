@@ -32,7 +32,7 @@ use std::io::ErrorKind;
 use std::time::Duration;
 pub use tool_call::{call_question, call_text};
 pub use transcript::Transcript;
-use wrapping::wrap_text;
+use wrapping::{wrap_quoted, wrap_text};
 
 /// The notice while a turn waits for its session.
 pub const QUEUED_NOTICE: &str = "the session is busy with another turn; waiting · ctrl-c cancels";
@@ -41,6 +41,17 @@ pub const QUEUED_NOTICE: &str = "the session is busy with another turn; waiting 
 /// gets them wrapped at words. If the reader has gone away, the process exits quietly, as other programs do.
 pub fn print(line: &str) -> std::io::Result<()> {
     print_rendered(&wrapped_for(Output::Stdout, &sanitize(line)))
+}
+
+/// Prints lines on stdout that quote what others wrote. On a terminal, a row that continues a line is indented, so that it
+/// cannot look like a line of lango.
+pub fn print_quoted(line: &str) -> std::io::Result<()> {
+    let line = sanitize(line);
+    if Output::Stdout.is_terminal() {
+        print_rendered(&wrap_quoted(&line, columns()))
+    } else {
+        print_rendered(&line)
+    }
 }
 
 /// Wraps lines at words if the output is a terminal.

@@ -108,7 +108,7 @@ impl Renderer<'_> {
                 self.write(&rule, dim, range);
                 self.page.end_block();
             }
-            Event::Html(_) | Event::InlineHtml(_) if self.is_opening(&range) => {}
+            Event::Html(_) if self.is_opening(&range) => {}
             Event::Html(text) | Event::InlineHtml(text) => {
                 self.write(&text, self.attributes, range);
             }

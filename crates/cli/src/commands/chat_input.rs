@@ -20,6 +20,9 @@ use std::rc::Rc;
 const MAX_INPUT_ROWS: usize = 8;
 const MAX_QUEUED: usize = 20;
 
+/// The longest text before the cursor for which there is a menu.
+const MAX_MENU_TEXT: usize = 16 * 1024;
+
 /// What a key means for the chat.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum InputAction {
@@ -294,6 +297,10 @@ impl ChatInput {
             return None;
         }
         let text = self.editor.before_cursor();
+        // Each key would read a long message, and input that arrives all at once takes a key for each letter.
+        if text.len() > MAX_MENU_TEXT {
+            return None;
+        }
         if self.menu.0 != text {
             let menu = Menu::for_text(text, &self.folder, &self.models).map(Rc::new);
             self.menu = (text.to_owned(), menu);

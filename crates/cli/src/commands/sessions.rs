@@ -174,7 +174,7 @@ async fn show_events(sessions: &Sessions, id: &SessionId, jsonl: bool) -> Result
                 screen::print(&screen::json(event, Layout::Line)?)?;
             } else {
                 for line in transcript.lines(event) {
-                    screen::print(&line)?;
+                    screen::print_quoted(&line)?;
                 }
             }
         }

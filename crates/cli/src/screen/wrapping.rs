@@ -1,6 +1,6 @@
 //! Wraps the text of commands at words for a terminal.
 
-use crate::terminal::{branches, wrap_whole_words};
+use crate::terminal::{branches, wrap_prefixed, wrap_whole_words};
 use serde::de::IgnoredAny;
 use std::borrow::Cow;
 use unicode_width::UnicodeWidthStr;
@@ -12,13 +12,33 @@ pub(super) fn wrap_text(text: &str, columns: usize) -> Cow<'_, str> {
         return Cow::Borrowed(text);
     }
     let lines = text.split('\n').map(|line| {
-        if is_too_wide(line) {
-            wrap_whole_words(line, &hanging_indent(line, columns), columns).join("\n")
+        if !is_too_wide(line) {
+            return line.to_owned();
+        }
+        // Each row of a quoted text has its mark.
+        if branches(line).contains('│') {
+            wrap_quoted(line, columns)
         } else {
-            line.to_owned()
+            wrap_whole_words(line, &hanging_indent(line, columns), columns).join("\n")
         }
     });
     Cow::Owned(lines.collect::<Vec<String>>().join("\n"))
+}
+
+/// Wraps each line of a text that may have been written by others. Rows that continue a line are indented, also inside of
+/// a long word.
+pub(super) fn wrap_quoted(text: &str, columns: usize) -> String {
+    let rows = text.split('\n').flat_map(|line| {
+        let (lead, text) = line.split_at(lead_of(line));
+        wrap_prefixed(text, lead, &hanging_indent(line, columns), columns)
+    });
+    rows.collect::<Vec<String>>().join("\n")
+}
+
+/// Returns the length of the blanks and marks at the start of a line, in bytes.
+fn lead_of(line: &str) -> usize {
+    let letters = line.chars().take(branches(line).chars().count());
+    letters.map(char::len_utf8).sum()
 }
 
 fn is_json(text: &str) -> bool {
@@ -29,12 +49,7 @@ fn is_json(text: &str) -> bool {
 /// table, else its own and two columns more. Branches of a tree go on.
 fn hanging_indent(line: &str, columns: usize) -> String {
     let mut indent = branches(line);
-    let lead: usize = line
-        .chars()
-        .take(indent.chars().count())
-        .map(char::len_utf8)
-        .sum();
-    let text = &line[lead..];
+    let text = &line[lead_of(line)..];
     let gaps = text.match_indices("  ").map(|(at, _)| {
         let after = &text[at..];
         line.len() - after.trim_start_matches(' ').len()
@@ -81,6 +96,20 @@ mod tests {
             wrap_text(&format!("no file {path} here"), 12),
             format!("no file\n  {path}\n  here")
         );
+    }
+
+    #[test]
+    fn no_row_of_a_quoted_text_starts_like_a_line_of_lango() {
+        // A blank letter of Braille is no space.
+        let forged = format!("{}user:\u{2800}yes", "x".repeat(12));
+        for text in [format!("  │ {forged}"), format!("  {forged}")] {
+            let rows = wrap_text(&text, 12).into_owned();
+            assert!(rows.lines().all(|row| row.starts_with("  ")), "{rows}");
+        }
+        let rows = wrap_quoted(&format!("  {}user:yes", "x".repeat(10)), 12);
+        assert_eq!(rows, "  xxxxxxxxxx\n    user:yes");
+        let rows = wrap_text(&format!("  │ {}trusted", "x".repeat(8)), 12).into_owned();
+        assert!(rows.lines().all(|row| row.starts_with("  │ ")), "{rows}");
     }
 
     #[test]

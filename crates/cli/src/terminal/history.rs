@@ -1,10 +1,11 @@
 //! The messages of earlier chats, which all chats of a user share. One line per entry, newest last, in the format of
 //! earlier versions: a first line `#V2`, and `\\` and `\n` escaped.
 
+use rustix::fs::OFlags;
 use std::cell::RefCell;
 use std::fs;
-use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 /// The number of entries that are stored.
@@ -12,6 +13,9 @@ const MAX_ENTRIES: usize = 1000;
 /// The maximum size of an entry in the file. A longer one is forgotten at the end of the process.
 const MAX_STORED_BYTES: usize = 64 * 1024;
 const HEADER: &str = "#V2";
+
+/// Opening a pipe fails, or yields no bytes, instead of waiting for its other end.
+const NO_WAIT: i32 = OFlags::NONBLOCK.bits().cast_signed();
 
 /// Earlier messages, and the position of the user while browsing them.
 #[derive(Debug, Default)]
@@ -35,7 +39,7 @@ struct Search {
 impl History {
     /// Reads the history. A missing or unreadable file is an empty history.
     pub fn open(file: &Path) -> Self {
-        let bytes = fs::read(file).unwrap_or_default();
+        let bytes = read(file).unwrap_or_default();
         let text = String::from_utf8_lossy(&bytes);
         let lines = text.lines().filter(|line| *line != HEADER);
         let mut entries: Vec<String> = lines.map(unescape).collect();
@@ -133,7 +137,14 @@ impl History {
             fs::create_dir_all(folder)?;
         }
         let mut file = private_file().append(true).open(&self.file)?;
-        let header = if file.metadata()?.len() == 0 {
+        let metadata = file.metadata()?;
+        if !metadata.is_file() {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        if metadata.mode() & 0o077 != 0 {
+            file.set_permissions(fs::Permissions::from_mode(0o600))?;
+        }
+        let header = if metadata.len() == 0 {
             format!("{HEADER}\n")
         } else {
             String::new()
@@ -162,10 +173,21 @@ impl History {
     }
 }
 
+/// Reads a file; does not wait for a writer if there is a pipe in its place.
+fn read(file: &Path) -> io::Result<Vec<u8>> {
+    let mut options = fs::OpenOptions::new();
+    let mut file = options.read(true).custom_flags(NO_WAIT).open(file)?;
+    let mut bytes = Vec::new();
+    if file.metadata()?.is_file() {
+        file.read_to_end(&mut bytes)?;
+    }
+    Ok(bytes)
+}
+
 /// Returns options that create a file which the user alone can read: messages may contain anything.
 fn private_file() -> fs::OpenOptions {
     let mut options = fs::OpenOptions::new();
-    options.create(true).mode(0o600);
+    options.create(true).mode(0o600).custom_flags(NO_WAIT);
     options
 }
 
@@ -192,6 +214,21 @@ fn unescape(line: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_that_others_can_read_becomes_private_and_a_pipe_in_its_place_is_not_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("history");
+        fs::write(&file, "#V2\nearlier\n").unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
+        History::open(&file).add("private").unwrap();
+        assert_eq!(file.metadata().unwrap().mode() & 0o777, 0o600);
+        assert_eq!(History::open(&file).entries, ["earlier", "private"]);
+        let pipe = folder.path().join("pipe");
+        rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, rustix::fs::Mode::RWXU).unwrap();
+        let mut history = History::open(&pipe);
+        assert!(history.add("a").is_err() && history.entries == ["a"]);
+    }
 
     #[test]
     fn entries_with_several_lines_survive_a_restart() {

@@ -246,6 +246,14 @@ fn parse_sequence(rest: &[u8], is_last: bool) -> Parsed {
     let first = numbers.next().unwrap_or(1);
     let second = numbers.next().unwrap_or(1);
     let modifiers = Modifiers::of(second);
+    // A program that used the terminal before may have made it report when keys are released, too.
+    if text
+        .split(';')
+        .nth(1)
+        .is_some_and(|text| text.ends_with(":3"))
+    {
+        return Parsed::Key(None, length);
+    }
     let key = match last {
         b'~' if first == 200 => return Parsed::PasteStart,
         b'~' => match first {
@@ -364,6 +372,7 @@ mod tests {
             ("\n", Key::NewLine),
             ("\u{1b}\r", Key::NewLine),
             ("\u{1b}[13;2u", Key::NewLine),
+            ("\u{1b}[121;1:1u", Key::Char('y')),
             ("\u{1b}[27;2;13~", Key::NewLine),
             ("\t", Key::Tab),
             ("\u{1b}[Z", Key::BackTab),
@@ -405,6 +414,7 @@ mod tests {
             b"\x1b[[A",
             b"\x1bOP",
             b"\x1b[15~",
+            b"\x1b[121;1:3u",
             b"\xff\xfe",
             b"\xe4\xb8",
             b"\x1b]11;rgb:yy/yy/yy\x07",

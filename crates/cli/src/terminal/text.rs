@@ -77,8 +77,9 @@ pub fn wrap_prefixed(text: &str, first: &str, next: &str, columns: usize) -> Vec
     wrap_words(text, first, next, columns, LongWords::Broken)
 }
 
-/// Wraps text at words, with a prefix for all lines but the first. A word that is longer than a line stays in one piece: the
-/// terminal breaks it, and a copy of it has no line break.
+/// Wraps text at words, with a prefix for all lines but the first. A path or an address that is longer than a line stays in
+/// one piece: the terminal breaks it, and a copy of it has no line break. Other long words are broken, because some letters
+/// look like spaces, and what follows them in the next row would look like a line of lango.
 pub fn wrap_whole_words(text: &str, next: &str, columns: usize) -> Vec<String> {
     wrap_words(text, "", next, columns, LongWords::Whole)
 }
@@ -109,7 +110,7 @@ fn wrap_words(
                 used = width(next);
                 is_empty = true;
             }
-            if long_words == LongWords::Whole {
+            if long_words == LongWords::Whole && word.trim_end().is_ascii() {
                 line.push_str(word);
                 used += width(word);
                 is_empty &= word.trim().is_empty();

@@ -175,6 +175,32 @@ mod tests {
         assert!(!other_folder.is_granted_by(RuleSubject::Command, "git log …", None));
     }
 
+    #[test]
+    fn a_grant_for_a_command_in_one_folder_covers_no_command_that_looks_like_it_in_another() {
+        let calls = [
+            json!({ "command": "./build.sh #", "cwd": "sub" }),
+            json!({ "command": "./build.sh # (in sub)" }),
+            json!({ "command": "./build.sh # (in sub)", "cwd": "." }),
+            json!({ "command": "./build.sh # (in sub) (in .)" }),
+            json!({ "command": "./build.sh # (in sub)", "cwd": "other" }),
+            json!({ "command": "./build.sh #", "cwd": "sub) (in other" }),
+        ];
+        let calls = calls.map(|call| subject(RuleSubject::Command, call));
+        for (index, call) in calls.iter().enumerate() {
+            let pattern = call.offered_pattern(None);
+            let covers =
+                |other: &SubjectText| other.is_granted_by(RuleSubject::Command, &pattern, None);
+            let covered: Vec<usize> = (0..calls.len()).filter(|at| covers(&calls[*at])).collect();
+            // The second and the third are the same.
+            let expected = if matches!(index, 1 | 2) {
+                vec![1, 2]
+            } else {
+                vec![index]
+            };
+            assert_eq!(covered, expected, "{pattern}");
+        }
+    }
+
     /// Returns a pending call with the pattern that is offered for it.
     fn request(kind: RuleSubject, arguments: Value) -> ApprovalRequest {
         let pattern = subject(kind, arguments.clone()).offered_pattern(None);

@@ -175,7 +175,8 @@ fn argv(arguments: &Value) -> Option<Vec<String>> {
 }
 
 /// Returns the text of a command and how patterns match it. A command in another folder matches only literally, because
-/// the same words can run another program there.
+/// the same words can run another program there. So does one that ends like the text of such a command: with its own
+/// folder at the end, it cannot be taken for the other one.
 fn command(arguments: &Value) -> (String, Kind) {
     let (text, kind) = match (&arguments["command"], &arguments["argv"]) {
         (Value::String(line), Value::Null) => (line.clone(), Kind::ShellLine),
@@ -185,10 +186,12 @@ fn command(arguments: &Value) -> (String, Kind) {
         }
         _ => return (canonical(arguments), Kind::Json),
     };
-    match arguments["cwd"].as_str() {
-        None | Some("" | ".") => (text, kind),
-        Some(folder) => (format!("{text} (in {})", quoted(folder)), Kind::LiteralOnly),
-    }
+    let folder = match arguments["cwd"].as_str() {
+        None | Some("" | ".") if text.ends_with(')') && text.contains(" (in ") => ".",
+        None | Some("" | ".") => return (text, kind),
+        Some(folder) => folder,
+    };
+    (format!("{text} (in {})", quoted(folder)), Kind::LiteralOnly)
 }
 
 /// Returns every command that a shell line may contain, with normalized whitespace. Each also appears without words

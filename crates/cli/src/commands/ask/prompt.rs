@@ -36,7 +36,7 @@ pub(in crate::commands) struct QuestionPrompt {
     is_compact: bool,
     /// Whether a key that answers did not count.
     was_ignored: bool,
-    /// Whether the window is too low for the box.
+    /// Whether the window is too small for the box.
     is_cut: bool,
     /// Whether the user has viewed everything in the pager.
     is_viewed: bool,
@@ -318,7 +318,7 @@ impl QuestionPrompt {
                 };
                 let hint = match (self.is_armed, self.is_writing) {
                     (true, _) if self.must_view() => {
-                        "the window is too low for the call: v shows it, then the other keys count"
+                        "the window is too small for the call: v shows it, then the other keys count"
                             .to_owned()
                     }
                     (true, _) => format!("press a key · esc stops the turn{later}{accept}{others}"),

@@ -83,7 +83,7 @@ impl TurnScreen<'_> {
             prompt.set_compact(is_compact);
             room = rows().saturating_sub(self.rows_below_box(prompt));
             text = prompt.question.text(columns(), room);
-            prompt.set_cut(text.lines().count() > room);
+            prompt.set_cut(text.lines().count() > room || is_too_narrow());
             if text == prompt.question.text(columns(), usize::MAX) {
                 break;
             }
@@ -109,7 +109,7 @@ impl TurnScreen<'_> {
     pub(super) fn keep_box_in_view(&mut self, live_rows: usize) -> io::Result<bool> {
         let room = rows().saturating_sub(live_rows);
         self.lowest_room = self.lowest_room.min(room);
-        let is_cut = self.lowest_room < self.box_rows();
+        let is_cut = self.lowest_room < self.box_rows() || is_too_narrow();
         let is_writing = self.is_writing();
         let Some((mut prompt, reply)) = self.prompt.take() else {
             return Ok(false);
@@ -269,7 +269,8 @@ impl TurnScreen<'_> {
             text.lines().map(str::to_owned).collect()
         };
         let end = page(keys, "the whole call", lines).await?;
-        if let (Some((prompt, _)), PageEnd::Shown) = (&mut self.prompt, end) {
+        if let (Some((prompt, _)), PageEnd::Shown, false) = (&mut self.prompt, end, is_too_narrow())
+        {
             prompt.set_viewed();
         }
         // The size may have changed meanwhile.
@@ -317,4 +318,9 @@ impl TurnScreen<'_> {
         }
         self.return_from_outside()
     }
+}
+
+/// Whether the window is narrower than what rows are wrapped for, so that the terminal breaks or cuts them.
+fn is_too_narrow() -> bool {
+    screen::window().0 < columns()
 }

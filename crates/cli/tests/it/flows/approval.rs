@@ -135,12 +135,12 @@ fn the_call_is_shown_again_after_the_window_was_too_low_for_it() {
     let low = Size { rows: 10, ..NARROW };
     terminal.resize(low);
     terminal.wait_until("the low window", |screen| {
-        !screen.contains("wants to use") && screen.contains("the window is too low for the call")
+        !screen.contains("wants to use") && screen.contains("the window is too small for the call")
     });
     // No key allows what cannot be seen.
     terminal.press(&["y"]);
     terminal.wait_until("the hint in yellow", |_| {
-        let hint = "[33m  the window is too low";
+        let hint = "[33m  the window is too small";
         terminal.with_attributes().contains(hint)
     });
     terminal.press(&["v"]);
@@ -269,10 +269,10 @@ fn in_a_window_of_seven_rows_nothing_is_allowed_before_it_was_viewed() {
     let size = Size { rows: 7, ..WIDE };
     let terminal = Tmux::chat(&lango, size, provider.server.url());
     terminal.say("write");
-    terminal.wait_for("the window is too low for the call");
+    terminal.wait_for("the window is too small for the call");
     terminal.press(&["y"]);
     terminal.wait_until("the hint in yellow", |_| {
-        let hint = "[33m  the window is too low";
+        let hint = "[33m  the window is too small";
         terminal.with_attributes().contains(hint)
     });
     assert!(!lango.workspace().join("new.txt").exists());
@@ -280,7 +280,7 @@ fn in_a_window_of_seven_rows_nothing_is_allowed_before_it_was_viewed() {
     terminal.press(&["v"]);
     terminal.wait_for("the whole call");
     terminal.press(&["q"]);
-    terminal.wait_for("the window is too low for the call");
+    terminal.wait_for("the window is too small for the call");
     terminal.press(&["v"]);
     terminal.wait_for("the whole call");
     terminal.press(&["G", "q"]);

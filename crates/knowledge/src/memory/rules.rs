@@ -1,5 +1,5 @@
 //! Observes and reflects without a model. Quotes sentences in which users say who they are, what they prefer or what
-//! they decided, and sentences with a date or a file name. Ignores everything else.
+//! they decided, sentences with a date, and statements with a file name. Ignores everything else.
 //!
 //! Only text that the user typed is read, so observations have the trust label of that text. The phrases are English.
 
@@ -73,6 +73,13 @@ const MONTHS: [&str; 12] = [
     "december",
 ];
 
+/// The first words of requests. A file in a request, such as one to read, is not worth remembering.
+const REQUESTS: [&str; 30] = [
+    "add", "append", "can", "change", "copy", "count", "create", "delete", "edit", "fix", "find",
+    "how", "is", "list", "make", "move", "open", "please", "print", "put", "read", "remove",
+    "rename", "replace", "run", "save", "search", "show", "what", "write",
+];
+
 /// Returns the sentences in these turns that match the rules, one per line.
 pub(super) fn observe(turns: &[UnobservedTurn]) -> Option<String> {
     let mut lines = Vec::new();
@@ -133,7 +140,14 @@ fn kind_of(sentence: &str) -> Option<&'static str> {
     by_sign
         .or_else(|| is_about_mine(&lower).then_some("fact"))
         .or_else(|| has_date(&lower).then_some("date"))
-        .or_else(|| sentence.split_whitespace().any(is_file).then_some("file"))
+        .or_else(|| names_file(sentence, &lower).then_some("file"))
+}
+
+/// Matches a statement that names a file.
+fn names_file(sentence: &str, lower: &str) -> bool {
+    let first = lower.split(|letter: char| !letter.is_alphabetic()).next();
+    let is_request = lower.ends_with('?') || first.is_some_and(|word| REQUESTS.contains(&word));
+    !is_request && sentence.split_whitespace().any(is_file)
 }
 
 /// Matches `my … is …` with a few words in between.
@@ -218,8 +232,9 @@ mod tests {
             ("I’m allergic to nuts", Some("fact")),
             ("Is the meeting on 2026-03-01?", Some("date")),
             ("See you on 3 May!", Some("date")),
-            ("Read notes/plan.md for me", Some("file")),
-            ("What is in Cargo.toml?", Some("file")),
+            ("The plan is in notes/plan.md for now", Some("file")),
+            ("Read notes/plan.md for me", None),
+            ("Which lines of Cargo.toml changed?", None),
             ("What time is it?", None),
             ("Forget that my name is Ada", None),
             ("It costs 3.50 e.g. today", None),

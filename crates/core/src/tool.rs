@@ -63,8 +63,8 @@ pub struct Inspection {
     /// The change of a file or folder that the call makes. Only lango's own file tools set it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edit: Option<Box<FileEdit>>,
-    /// Where the argument `path` leads, if its text does not tell: it passes through symbolic links, or names a folder
-    /// that the user opened by another of its names.
+    /// Where the argument `path` or `cwd` leads, if its text does not tell: it passes through symbolic links, or names a
+    /// folder that the user opened by another of its names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<PathResolution>,
     /// The SHA-256 of the content that the call would run, in hexadecimal. An approval covers only this content.

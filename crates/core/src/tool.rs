@@ -130,8 +130,9 @@ pub struct FileEdit {
     /// `None` for an ordinary file of the workspace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub caution: Option<Text>,
-    /// The SHA-256 of what the call replaces, in hexadecimal: the whole file, or the changed lines; or another text if
-    /// the call would fail now. If the user approved the change, the tool replaces nothing else.
+    /// The SHA-256 of what the call replaces or deletes, in hexadecimal: the whole file, the changed lines, or a list of
+    /// what is in a folder; or another text if the call would fail now. If the user approved the change, the tool
+    /// replaces and deletes nothing else.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replaces: Option<Text>,
 }

@@ -12,7 +12,7 @@ use crate::tree::{Contents, PREVIEW_NAMES, file_state};
 use crate::undo::Original;
 use crate::{TrashItem, Workspace};
 use cap_std::fs::Metadata;
-use lango_core::{Effect, PreviewLength, Tool};
+use lango_core::{Caller, Effect, PreviewLength, Tool};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::os::unix::ffi::OsStringExt;
@@ -66,7 +66,11 @@ fn delete(
     ))
 }
 
-fn inspect(context: &FileContext, arguments: DeleteArguments) -> Result<Change, FileError> {
+fn inspect(
+    context: &FileContext,
+    arguments: DeleteArguments,
+    _: &Caller,
+) -> Result<Change, FileError> {
     let deletion = Deletion::find(context, &arguments.path, PreviewLength::Short)?;
     Ok(deletion.change(&context.workspace))
 }

@@ -63,8 +63,8 @@ pub struct Inspection {
     /// The change of a file or folder that the call makes. Only lango's own file tools set it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edit: Option<Box<FileEdit>>,
-    /// Where the argument `path` leads, if its text does not tell: it passes through symbolic links, or names a folder
-    /// that the user opened by another of its names.
+    /// Where the argument `path` or `cwd` leads, if its text does not tell: it passes through symbolic links, or names a
+    /// folder that the user opened by another of its names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<PathResolution>,
     /// The SHA-256 of the content that the call would run, in hexadecimal. An approval covers only this content.
@@ -130,10 +130,15 @@ pub struct FileEdit {
     /// `None` for an ordinary file of the workspace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub caution: Option<Text>,
-    /// The SHA-256 of what the call replaces, in hexadecimal: the whole file, or the changed lines; or another text if
-    /// the call would fail now. If the user approved the change, the tool replaces nothing else.
+    /// The SHA-256 of what the call replaces or deletes, in hexadecimal: the whole file, the changed lines, or a list of
+    /// what is in a folder; or another text if the call would fail now. If the user approved the change, the tool
+    /// replaces and deletes nothing else.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replaces: Option<Text>,
+    /// Why an undo could not restore what the call replaces, as a sentence without a full stop. The user should see such
+    /// a change first even if edits are accepted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub irreversible: Option<Text>,
 }
 
 impl Inspection {

@@ -161,6 +161,28 @@ mod tests {
             "azure.yaml",
             "debian/postinst",
             "patches/left-pad.patch",
+            "env/pyvenv.cfg",
+            "env/bin/activate",
+            "env/bin/activate.fish",
+            "env/bin/activate_this.py",
+            "env/Scripts/Activate.ps1",
+            "rules.make",
+            "make.inc",
+            "Make.rules",
+            "Makefile-linux",
+            "Makefile_common",
+            "CMakeFiles/Makefile2",
+            "Kconfig.debug",
+            "src/Makefile.am",
+            "CMakeCache.txt",
+            "CMakeFiles/app.dir/link.txt",
+            "ci.bazelrc",
+            "lib/TARGETS",
+            "Properties/launchSettings.json",
+            "Model.tt",
+            "config/puma.rb",
+            "serverless.ts",
+            "Dockerfile-dev",
         ] {
             assert!(executed_by(Path::new(path)).is_some(), "{path}");
         }
@@ -174,8 +196,36 @@ mod tests {
             "src/Main.scala",
             "tools/notes.md",
             "src/app.swift",
+            "src/activate.rs",
+            "app/puma.rb",
+            "notes/profile.md",
+            "make.md",
         ] {
             assert_eq!(executed_by(Path::new(path)), None, "{path}");
+        }
+    }
+
+    #[test]
+    fn a_dotfile_without_its_dot_is_on_the_list_too() {
+        for path in [
+            "bashrc",
+            "bash_profile",
+            "zsh/zshrc",
+            "zprofile",
+            "zshenv",
+            "profile",
+            "inputrc",
+            "tmux.conf",
+            "vimrc",
+            "nvim/init.lua",
+            "nvim/init.vim",
+            "emacs/init.el",
+            "gdbinit",
+            "gitconfig",
+            "dot_bashrc",
+            "dot_config/fish/config",
+        ] {
+            assert!(executed_by(Path::new(path)).is_some(), "{path}");
         }
     }
 

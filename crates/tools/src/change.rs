@@ -1,8 +1,8 @@
 //! What a call would change, as the gate needs to know it: whether the target is [guarded](crate::guard), and whether it
 //! is more than an edit of an ordinary file of the workspace. Mode `accept-edits` runs ordinary edits without a
-//! question, so a file that other programs execute is not ordinary. The tool finds the same facts again when it runs,
-//! from the handles that it writes through, and changes nothing if they are worse than those that were approved, or if
-//! the path leads to another file.
+//! question, because an undo restores them. So a file that other programs execute is not ordinary, nor is one that is
+//! not saved. The tool finds the same facts again when it runs, from the handles that it writes through, and changes
+//! nothing if they are worse than those that were approved, or if the path leads to another file.
 
 use crate::entry_kind::EntryKind;
 use crate::file_error::FileError;
@@ -10,8 +10,9 @@ use crate::replace::ExecutableBits;
 use crate::roots::Roots;
 use crate::show;
 use crate::target_path::TargetPath;
+use crate::undo::UndoStore;
 use cap_std::fs::{Metadata, PermissionsExt};
-use lango_core::{FileEdit, GuardedTarget, Inspection, PathResolution, Text};
+use lango_core::{Caller, FileEdit, GuardedTarget, Inspection, PathResolution, Text};
 use lango_sandbox::{executed_by, executed_in};
 use sha2::{Digest as _, Sha256};
 use std::io::Read;
@@ -71,6 +72,21 @@ impl Change {
         self
     }
 
+    /// Says why an undo could not restore the replaced file, which has this size, if its original would not be saved.
+    pub(crate) fn with_undo_check(
+        mut self,
+        (undo, caller): (Option<&UndoStore>, &Caller),
+        target: &TargetPath<'_>,
+        size: u64,
+    ) -> Self {
+        let unsaved = undo.and_then(|undo| undo.reason_not_saved(caller, &target.path(), size));
+        self.edit.irreversible = unsaved.map(|reason| {
+            let path = shown(target);
+            format!("`lango undo` could not restore `{path}`, because {reason}").into()
+        });
+        self
+    }
+
     /// Says that the call would fail now. If the user approves it all the same, it must not succeed later with a change
     /// that was not in the question.
     pub(crate) fn that_fails(mut self) -> Self {
@@ -87,17 +103,22 @@ impl Change {
     ) -> Result<(), FileError> {
         let edit = inspection.edit.as_ref();
         let inspected = edit.and_then(|edit| edit.caution.as_ref());
+        let is_known_irreversible = edit.is_some_and(|edit| edit.irreversible.is_some());
         let seen = edit.and_then(|edit| edit.replaces.as_ref());
-        match (&self.guarded, &self.edit.caution) {
-            (Some(guarded), _) if inspection.guarded.as_ref() != Some(guarded) => {
+        match (&self.guarded, &self.edit.caution, &self.edit.irreversible) {
+            (Some(guarded), ..) if inspection.guarded.as_ref() != Some(guarded) => {
                 Err(FileError::NotApproved {
                     path: guarded.path.to_string(),
                     reason: guarded.reason.to_string(),
                 })
             }
-            (_, Some(caution)) if inspected != Some(caution) => Err(FileError::NotApproved {
+            (_, Some(caution), _) if inspected != Some(caution) => Err(FileError::NotApproved {
                 path: target.display_path().to_owned(),
                 reason: caution.to_string(),
+            }),
+            (.., Some(irreversible)) if !is_known_irreversible => Err(FileError::NotApproved {
+                path: target.display_path().to_owned(),
+                reason: irreversible.to_string(),
             }),
             _ => {
                 target.expect_same_path(inspection)?;
@@ -125,7 +146,7 @@ impl Change {
             guarded: target.guarded(),
             edit: FileEdit {
                 caution,
-                replaces: None,
+                ..FileEdit::default()
             },
             path: target.resolution(),
         }

@@ -56,8 +56,10 @@ pub(crate) struct BlockingParts<A> {
     /// Describes what the call would change; fails if the call would fail.
     pub(crate) preview: Option<BlockingPreview<A>>,
     /// Reports what the call would touch.
-    pub(crate) inspect: Option<Box<dyn Fn(A) -> Inspection + Send + Sync>>,
+    pub(crate) inspect: Option<BlockingInspect<A>>,
 }
+
+type BlockingInspect<A> = Box<dyn Fn(&Caller, A) -> Inspection + Send + Sync>;
 
 type BlockingPreview<A> = Box<dyn Fn(A, PreviewLength) -> Result<String, ToolError> + Send + Sync>;
 
@@ -85,9 +87,11 @@ impl Blocking for ToolDeclaration {
             Box::new(move |arguments, length| show((arguments, length)))
         });
         let inspect = parts.inspect.map(|inspect| -> InspectFn<A> {
-            let inspect = run_blocking(self.name, move |arguments, _| Ok(inspect(arguments)));
-            Box::new(move |_caller, arguments| {
-                let inspection = inspect(arguments);
+            let inspect = run_blocking(self.name, move |(caller, arguments), _| {
+                Ok(inspect(&caller, arguments))
+            });
+            Box::new(move |caller: Caller, arguments| {
+                let inspection = inspect((caller, arguments));
                 // If the inspection fails, the call is refused when it runs.
                 Box::pin(async move { inspection.await.unwrap_or_default() })
             })

@@ -26,7 +26,7 @@ use crate::target_path::TargetPath;
 use crate::undo::{FileWrite, Original, Recorder, UndoStore};
 use crate::{Trash, Workspace};
 use lango_core::{
-    Effect, Inspection, PreviewLength, Risk, RuleSubject, Tool, ToolDeclaration, ToolOutput,
+    Caller, Effect, Inspection, PreviewLength, Risk, RuleSubject, Tool, ToolDeclaration, ToolOutput,
 };
 use schemars::JsonSchema;
 use serde::{Serialize, de::DeserializeOwned};
@@ -103,7 +103,7 @@ where
     };
     let parts = BlockingParts {
         preview: None,
-        inspect: Some(Box::new(move |arguments| {
+        inspect: Some(Box::new(move |_, arguments| {
             let target = resolve(&inspected, &arguments).ok();
             Inspection {
                 path: target.and_then(|target| target.resolution()),
@@ -127,7 +127,7 @@ struct ChangeFunctions<A> {
     /// the one that was inspected.
     run: fn(&FileContext, A, &Call) -> Result<String, FileError>,
     preview: fn(&FileContext, A, PreviewLength) -> Result<String, FileError>,
-    inspect: fn(&FileContext, A) -> Result<Change, FileError>,
+    inspect: fn(&FileContext, A, &Caller) -> Result<Change, FileError>,
 }
 
 /// Creates a tool that changes files.
@@ -152,8 +152,8 @@ where
         preview: Some(Box::new(move |arguments, length| {
             Ok((change.preview)(&shown, arguments, length)?)
         })),
-        inspect: Some(Box::new(move |arguments| {
-            let inspected = (change.inspect)(&inspected, arguments);
+        inspect: Some(Box::new(move |caller, arguments| {
+            let inspected = (change.inspect)(&inspected, arguments, caller);
             let Change {
                 guarded,
                 edit,

@@ -1,11 +1,13 @@
-//! Counts everything below a folder, and checks that all of it may be deleted.
+//! Counts everything below a folder, checks that all of it may be deleted, and notices whether it changes.
 
 use crate::change::{is_executable, is_executed};
 use crate::entry_kind::EntryKind;
 use crate::folder::Folder;
 use crate::guard::is_git_directory;
 use crate::show;
+use cap_std::fs::{Metadata, MetadataExt};
 use lango_sandbox::Access;
+use sha2::{Digest as _, Sha256};
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -34,6 +36,8 @@ pub(crate) struct Contents {
     pub(crate) executed: Option<PathBuf>,
     /// Maximum length of `first_names`.
     max_names: usize,
+    /// The hash of the path, kind, size and times of each entry.
+    state: Sha256,
 }
 
 /// Why a folder cannot be deleted.
@@ -69,6 +73,11 @@ impl Contents {
         };
         contents.add(folder, Path::new(""), 1)?;
         Ok(contents)
+    }
+
+    /// Returns a hash that differs if an entry was added, removed or changed. It is always the same for a single file.
+    pub(crate) fn state(&self) -> Vec<u8> {
+        self.state.clone().finalize().to_vec()
     }
 
     /// Formats the counts: `3 files, 1 folder, 4.2 KB`.
@@ -112,6 +121,7 @@ impl Contents {
             if is_executed || (kind == EntryKind::File && is_executable(&metadata)) {
                 self.executed.get_or_insert_with(|| path.clone());
             }
+            self.add_state(&path, kind, &metadata);
             if kind == EntryKind::Folder {
                 self.folders += 1;
                 self.add_name(&path, "/");
@@ -123,6 +133,17 @@ impl Contents {
             }
         }
         Ok(())
+    }
+
+    /// Hashes an entry. The times of a folder change with its entries, which are hashed themselves.
+    fn add_state(&mut self, path: &Path, kind: EntryKind, metadata: &Metadata) {
+        let path = path.as_os_str().as_encoded_bytes();
+        self.state.update(path.len().to_le_bytes());
+        self.state.update(path);
+        match kind {
+            EntryKind::Folder => self.state.update([0]),
+            _ => self.state.update(file_state(kind, metadata)),
+        }
     }
 
     fn note_guarded(&mut self, path: &Path) {
@@ -148,4 +169,17 @@ impl Contents {
                 .push(format!("{}{end}", show::name(path.as_os_str())));
         }
     }
+}
+
+/// Returns the kind, size and times of an entry that is not a folder. Unlike the time of the last modification, the time
+/// of the last status change cannot be set back.
+pub(crate) fn file_state(kind: EntryKind, metadata: &Metadata) -> String {
+    format!(
+        "{kind} {} {}.{} {}.{}\n",
+        metadata.len(),
+        metadata.mtime(),
+        metadata.mtime_nsec(),
+        metadata.ctime(),
+        metadata.ctime_nsec()
+    )
 }

@@ -88,7 +88,8 @@ fn show_report(report: &UndoReport) -> Result<(), Failure> {
     if !report.is_complete {
         let turn = &report.turn;
         screen::say(&format!(
-            "`lango undo {turn}` can restore the rest later; `lango undo {turn} --diff` shows it"
+            "`lango undo {turn}` can restore the rest later, except for what was not saved; `lango undo {turn} --diff` shows \
+             what it can restore"
         ));
     }
     Ok(())

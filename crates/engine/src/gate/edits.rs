@@ -1,13 +1,13 @@
 //! The calls that mode `accept-edits` runs without a question: changes that lango's file tools make to ordinary files
-//! of the workspace. All other facts that an inspection can find (a guarded target, a site, a secret, a program) keep
-//! their questions.
+//! of the workspace, and that an undo can restore. All other facts that an inspection can find (a guarded target, a
+//! site, a secret, a program) keep their questions.
 
 use super::rules::{ApprovalRules, RuleDecision};
 use crate::tree::Tree;
 use lango_core::{ApprovalQuestion, ApprovalRequest, FileEdit, Inspection, Text};
 
-/// Whether the inspection found a change of an ordinary file, and nothing else. Links on the way are fine: the tool
-/// has looked at the file that they lead to.
+/// Whether the inspection found a change of an ordinary file that an undo can restore, and nothing else. Links on the
+/// way are fine: the tool has looked at the file that they lead to.
 pub(super) fn is_ordinary(inspection: &Inspection) -> bool {
     let replaces = inspection
         .edit
@@ -17,6 +17,7 @@ pub(super) fn is_ordinary(inspection: &Inspection) -> bool {
         edit: Some(Box::new(FileEdit {
             caution: None,
             replaces,
+            irreversible: None,
         })),
         path: inspection.path.clone(),
         ..Inspection::default()
@@ -26,7 +27,8 @@ pub(super) fn is_ordinary(inspection: &Inspection) -> bool {
 
 /// Returns why a change needs approval even if edits are accepted.
 pub(super) fn caution(inspection: &Inspection) -> Option<Text> {
-    inspection.edit.as_ref()?.caution.clone()
+    let edit = inspection.edit.as_ref()?;
+    edit.caution.clone().or_else(|| edit.irreversible.clone())
 }
 
 /// Whether mode `accept-edits` would run this pending call without a question.

@@ -28,7 +28,7 @@ pub(crate) fn inspection(call: &Call, choices: &mut Choices<'_>) -> Inspection {
     let edit = |caution: Option<&str>| Inspection {
         edit: Some(Box::new(FileEdit {
             caution: caution.map(Into::into),
-            replaces: None,
+            ..FileEdit::default()
         })),
         ..Inspection::default()
     };

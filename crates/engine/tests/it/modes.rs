@@ -29,8 +29,21 @@ pub(crate) fn edit(caution: Option<&str>) -> Inspection {
     Inspection {
         edit: Some(Box::new(FileEdit {
             caution: caution.map(Into::into),
-            replaces: None,
+            ..FileEdit::default()
         })),
+        ..Inspection::default()
+    }
+}
+
+const IRREVERSIBLE: &str = "`lango undo` could not restore `a`";
+
+fn irreversible_edit() -> Inspection {
+    let edit = FileEdit {
+        irreversible: Some(IRREVERSIBLE.into()),
+        ..FileEdit::default()
+    };
+    Inspection {
+        edit: Some(Box::new(edit)),
         ..Inspection::default()
     }
 }
@@ -135,7 +148,7 @@ async fn each_mode_runs_asks_for_or_denies_each_kind_of_call() {
     use Effect::{Idempotent, NonIdempotent, Pure};
     use Fate::{IsAsked, IsDenied, Runs};
     use Risk::{Dangerous, Moderate, Safe};
-    let cases: [(Kind, [Fate; 4]); 14] = [
+    let cases: [(Kind, [Fate; 4]); 15] = [
         // The fates in the modes ask, accept-edits, read-only and plan.
         (
             ("fs_read", Pure, Safe, Inspection::default()),
@@ -172,6 +185,10 @@ async fn each_mode_runs_asks_for_or_denies_each_kind_of_call() {
                 Moderate,
                 edit(Some("`Makefile` is executed by make")),
             ),
+            [IsAsked, IsAsked, IsDenied, IsDenied],
+        ),
+        (
+            ("fs_write", Idempotent, Moderate, irreversible_edit()),
             [IsAsked, IsAsked, IsDenied, IsDenied],
         ),
         (
@@ -251,18 +268,18 @@ async fn rules_win_over_every_mode_except_that_no_rule_allows_a_change_in_read_o
 }
 
 #[tokio::test]
-async fn a_question_in_accept_edits_says_what_executes_the_file_and_can_be_granted() {
+async fn a_question_in_accept_edits_says_what_is_special_about_the_edit_and_can_be_granted() {
     let caution = "`Makefile` is executed by make";
-    let kind: Kind = (
-        "fs_write",
-        Effect::Idempotent,
-        Risk::Moderate,
-        edit(Some(caution)),
-    );
-    for (mode, reason) in [
-        (AcceptEdits, caution),
-        (Ask, "it changes something, and no rule allows it"),
+    for (inspection, mode, reason) in [
+        (edit(Some(caution)), AcceptEdits, caution),
+        (irreversible_edit(), AcceptEdits, IRREVERSIBLE),
+        (
+            edit(Some(caution)),
+            Ask,
+            "it changes something, and no rule allows it",
+        ),
     ] {
+        let kind: Kind = ("fs_write", Effect::Idempotent, Risk::Moderate, inspection);
         let (bench, tool) = bench_of(&kind, Vec::new(), mode);
         let script = one_write("Makefile")
             .into_iter()

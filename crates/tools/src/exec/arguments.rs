@@ -2,9 +2,10 @@
 
 use super::Commands;
 use super::request::{CommandLine, CommandRequest};
+use crate::show;
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
-use lango_core::ToolError;
+use lango_core::{PathResolution, ToolError};
 use lango_sandbox::{Access, Policy};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -47,9 +48,9 @@ impl ExecArguments {
         };
         check(&command_line).map_err(ToolError::new)?;
         let policy = commands.policy().clone();
-        let cwd = match &self.cwd {
+        let (cwd, cwd_resolution) = match &self.cwd {
             Some(path) => folder(&policy, path)?,
-            None => policy.workspace.clone(),
+            None => (policy.workspace.clone(), None),
         };
         let time = match self
             .timeout_s
@@ -66,6 +67,7 @@ impl ExecArguments {
         Ok(CommandRequest {
             command_line,
             cwd,
+            cwd_resolution,
             policy,
             hosts: commands.hosts(),
             time,
@@ -99,9 +101,9 @@ fn check(command_line: &CommandLine) -> Result<(), String> {
     Ok(())
 }
 
-/// Resolves the `cwd` of a call without accessing anything outside of the opened folders. The sandbox resolves it again
-/// when the command starts; this check only gives an early error.
-fn folder(policy: &Policy, path: &str) -> Result<PathBuf, ToolError> {
+/// Resolves the `cwd` of a call without accessing anything outside of the opened folders. Also returns where it leads if
+/// its text does not tell. The sandbox checks the access again when the command starts.
+fn folder(policy: &Policy, path: &str) -> Result<(PathBuf, Option<PathResolution>), ToolError> {
     let outside = || {
         ToolError::new(format!(
             "`cwd` {path:?} is outside the workspace; pass a folder inside it"
@@ -135,6 +137,24 @@ fn folder(policy: &Policy, path: &str) -> Result<PathBuf, ToolError> {
     let folder: PathBuf = root.join(found).components().collect();
     match policy.access(&folder) {
         Access::None => Err(outside()),
-        Access::Read | Access::Guarded | Access::Write => Ok(folder),
+        Access::Read | Access::Guarded | Access::Write => {
+            let textual: PathBuf = root.join(inside).components().collect();
+            let resolution = (textual != folder).then(|| resolution(policy, &folder));
+            Ok((folder, resolution))
+        }
+    }
+}
+
+/// Describes a folder as the place where a `cwd` leads. Patterns of rules see only the text of the `cwd`, so the links
+/// are left out.
+fn resolution(policy: &Policy, folder: &Path) -> PathResolution {
+    let target = folder.strip_prefix(&policy.workspace).unwrap_or(folder);
+    let target = match target.as_os_str() {
+        workspace if workspace.is_empty() => ".".into(),
+        target => show::exact(target).into(),
+    };
+    PathResolution {
+        target,
+        links: Vec::new(),
     }
 }

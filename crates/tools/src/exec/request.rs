@@ -1,5 +1,6 @@
 //! A command to run and its display form: the user sees exactly the command that runs.
 
+use lango_core::PathResolution;
 use lango_net::HostPattern;
 use lango_sandbox::Policy;
 use std::ffi::OsString;
@@ -13,7 +14,10 @@ const SHORT_CHARACTERS: usize = 200;
 #[derive(Debug, Clone)]
 pub(crate) struct CommandRequest {
     pub(crate) command_line: CommandLine,
+    /// The folder to run in, without links.
     pub(crate) cwd: PathBuf,
+    /// Where the argument `cwd` leads, if its text does not tell.
+    pub(crate) cwd_resolution: Option<PathResolution>,
     pub(crate) policy: Policy,
     /// The only hosts that the command may contact, if it has a proxy.
     pub(crate) hosts: Vec<HostPattern>,

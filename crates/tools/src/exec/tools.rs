@@ -201,6 +201,21 @@ impl ExecTool {
     }
 }
 
+/// Fails if the `cwd` led to another folder when the call was inspected, because the same words can run another program
+/// there.
+fn expect_inspected_folder(
+    request: &CommandRequest,
+    inspection: &Inspection,
+) -> Result<(), ToolError> {
+    if request.cwd_resolution == inspection.path {
+        return Ok(());
+    }
+    Err(ToolError::new(
+        "nothing was run, because `cwd` leads to another place than when the call was checked; call again, so that it is \
+         checked again",
+    ))
+}
+
 impl Tool for ExecTool {
     fn spec(&self) -> &ToolSpec {
         &self.spec
@@ -213,6 +228,7 @@ impl Tool for ExecTool {
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
             let request = self.request(&arguments)?;
+            expect_inspected_folder(&request, &caller.inspection)?;
             let text = match self.mode {
                 RunMode::Foreground => self.commands.run(caller, request).await?,
                 RunMode::Background => self.commands.start_job(caller, request).await?,
@@ -231,7 +247,10 @@ impl Tool for ExecTool {
                 return Inspection::default();
             };
             let inspecting = self.commands.inspect_secrets(caller, &request, self.mode);
-            inspecting.await
+            Inspection {
+                path: request.cwd_resolution.clone(),
+                ..inspecting.await
+            }
         })
     }
 

@@ -8,11 +8,14 @@ use crate::file_error::FileError;
 use crate::guard::guarded_container;
 use crate::show;
 use crate::target_path::TargetPath;
-use crate::tree::{Contents, PREVIEW_NAMES};
+use crate::tree::{Contents, PREVIEW_NAMES, file_state};
+use crate::undo::Original;
 use crate::{TrashItem, Workspace};
-use lango_core::{Effect, PreviewLength, Tool};
+use cap_std::fs::Metadata;
+use lango_core::{Caller, Effect, PreviewLength, Tool};
 use schemars::JsonSchema;
 use serde::Deserialize;
+use std::os::unix::ffi::OsStringExt;
 use std::sync::Arc;
 
 const DESCRIPTION: &str = "Deletes a file, a folder with its contents, or a symbolic link (not its target). It is \
@@ -63,7 +66,11 @@ fn delete(
     ))
 }
 
-fn inspect(context: &FileContext, arguments: DeleteArguments) -> Result<Change, FileError> {
+fn inspect(
+    context: &FileContext,
+    arguments: DeleteArguments,
+    _: &Caller,
+) -> Result<Change, FileError> {
     let deletion = Deletion::find(context, &arguments.path, PreviewLength::Short)?;
     Ok(deletion.change(&context.workspace))
 }
@@ -77,6 +84,7 @@ fn preview(
         target,
         kind,
         contents,
+        ..
     } = Deletion::find(context, &arguments.path, length)?;
     let mut text = format!(
         "Deletes the {kind} {} ({})\n",
@@ -101,6 +109,8 @@ struct Deletion<'a> {
     target: TargetPath<'a>,
     kind: EntryKind,
     contents: Contents,
+    /// What is deleted, as bytes that differ if it changes.
+    state: Vec<u8>,
 }
 
 impl<'a> Deletion<'a> {
@@ -115,7 +125,7 @@ impl<'a> Deletion<'a> {
             ))
         };
         let executed = self.contents.executed.as_deref();
-        let change = Change::of_deletion(&self.target, self.kind, executed);
+        let change = Change::of_deletion(&self.target, self.kind, executed).replacing(&self.state);
         Change {
             guarded: change.guarded.or_else(container),
             ..change
@@ -160,10 +170,36 @@ impl<'a> Deletion<'a> {
                 return Err(not_deleted(reason));
             }
         };
+        let state = match kind {
+            EntryKind::Folder => contents.state(),
+            _ => state_of_file(&target, kind, &metadata),
+        };
         Ok(Self {
             target,
             kind,
             contents,
+            state,
         })
     }
+}
+
+/// Returns the kind of a file or link and its content. A file that is too large or cannot be read has its size and times
+/// instead.
+fn state_of_file(target: &TargetPath<'_>, kind: EntryKind, metadata: &Metadata) -> Vec<u8> {
+    let content = match kind {
+        EntryKind::Link => target
+            .link_target()
+            .ok()
+            .map(|path| path.into_os_string().into_vec()),
+        _ => match Original::read(target) {
+            Ok(Original::File { bytes, .. }) => Some(bytes),
+            Ok(Original::Absent | Original::Large { .. }) | Err(_) => None,
+        },
+    };
+    let mut state = kind.to_string().into_bytes();
+    match content {
+        Some(content) => state.extend(content),
+        None => state.extend(file_state(kind, metadata).into_bytes()),
+    }
+    state
 }

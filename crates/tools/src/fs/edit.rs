@@ -10,8 +10,8 @@ use crate::declaration::Call;
 use crate::diff::{self, RESULT_LINES};
 use crate::file_error::FileError;
 use crate::target_path::TargetPath;
-use crate::undo::Original;
-use lango_core::{Effect, PreviewLength, Tool};
+use crate::undo::{Original, UndoStore};
+use lango_core::{Caller, Effect, PreviewLength, Tool};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::borrow::Cow;
@@ -54,7 +54,7 @@ fn edit(context: &FileContext, arguments: EditArguments, call: &Call) -> Result<
     // An error may quote the file, so this comes before the file is read.
     target.expect_same_path(&call.caller.inspection)?;
     let mut edit = Edit::find(target, &arguments)?;
-    let change = edit.change();
+    let change = edit.change((context.undo.as_ref(), &call.caller));
     change.expect_inspected(&edit.target, &call.caller.inspection)?;
     let before = Original::read(&edit.target)?;
     let (after, bits) = (edit.after.as_bytes(), change.executable_bits());
@@ -67,7 +67,11 @@ fn edit(context: &FileContext, arguments: EditArguments, call: &Call) -> Result<
     ))
 }
 
-fn inspect(context: &FileContext, arguments: EditArguments) -> Result<Change, FileError> {
+fn inspect(
+    context: &FileContext,
+    arguments: EditArguments,
+    caller: &Caller,
+) -> Result<Change, FileError> {
     let requested = context.workspace.locate(&arguments.path)?;
     let target = requested.file_destination()?;
     // An edit that fails now may succeed after an earlier call of the same reply, so its path counts in any case.
@@ -75,7 +79,7 @@ fn inspect(context: &FileContext, arguments: EditArguments) -> Result<Change, Fi
         .and_then(|target| Edit::find(target, &arguments));
     Ok(edit.map_or_else(
         |_| Change::of_file(&target, "").that_fails(),
-        |edit| edit.change(),
+        |edit| edit.change((context.undo.as_ref(), caller)),
     ))
 }
 
@@ -139,9 +143,11 @@ impl<'a> Edit<'a> {
     }
 
     /// Returns the change. It replaces the lines that differ; those around them may change before it is made.
-    fn change(&self) -> Change {
+    fn change(&self, undo: (Option<&UndoStore>, &Caller)) -> Change {
         let change = Change::of_file(&self.target, &self.after);
-        change.replacing(differing_lines(&self.before, &self.after).as_bytes())
+        change
+            .replacing(differing_lines(&self.before, &self.after).as_bytes())
+            .with_undo_check(undo, &self.target, self.before.len() as u64)
     }
 }
 

@@ -7,7 +7,7 @@ use crate::declaration::Call;
 use crate::entry_kind::EntryKind;
 use crate::file_error::FileError;
 use crate::target_path::TargetPath;
-use lango_core::{Effect, PreviewLength, Tool};
+use lango_core::{Caller, Effect, PreviewLength, Tool};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::Arc;
@@ -55,7 +55,11 @@ fn make(
     })
 }
 
-fn inspect(context: &FileContext, arguments: MkdirArguments) -> Result<Change, FileError> {
+fn inspect(
+    context: &FileContext,
+    arguments: MkdirArguments,
+    _: &Caller,
+) -> Result<Change, FileError> {
     let (target, _) = destination(&context.workspace, &arguments)?;
     Ok(Change::of_new_folder(&target))
 }

@@ -8,8 +8,8 @@ use crate::diff;
 use crate::file_error::FileError;
 use crate::show;
 use crate::target_path::TargetPath;
-use crate::undo::Original;
-use lango_core::{Effect, PreviewLength, Tool};
+use crate::undo::{Original, UndoStore};
+use lango_core::{Caller, Effect, PreviewLength, Tool};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::Arc;
@@ -48,7 +48,8 @@ fn write(
     let recorder = context.recorder(call)?;
     let mut target = context.workspace.locate(&path)?.file_destination()?;
     let before = Original::read(&target);
-    let change = change(&target, &content, before.as_ref().ok());
+    let undo = (context.undo.as_ref(), &call.caller);
+    let change = change(&target, &content, before.as_ref().ok(), undo);
     change.expect_inspected(&target, &call.caller.inspection)?;
     expect_replaceable(&target)?;
     let before = before?;
@@ -69,20 +70,34 @@ fn write(
     ))
 }
 
-fn inspect(context: &FileContext, arguments: WriteArguments) -> Result<Change, FileError> {
+fn inspect(
+    context: &FileContext,
+    arguments: WriteArguments,
+    caller: &Caller,
+) -> Result<Change, FileError> {
     let requested = context.workspace.locate(&arguments.path)?;
     let target = requested.file_destination()?;
     let before = Original::read(&target);
-    Ok(change(&target, &arguments.content, before.as_ref().ok()))
+    let undo = (context.undo.as_ref(), caller);
+    let content = &arguments.content;
+    Ok(change(&target, content, before.as_ref().ok(), undo))
 }
 
-fn change(target: &TargetPath<'_>, content: &str, before: Option<&Original>) -> Change {
+fn change(
+    target: &TargetPath<'_>,
+    content: &str,
+    before: Option<&Original>,
+    undo: (Option<&UndoStore>, &Caller),
+) -> Change {
     let change = Change::of_file(target, content);
     match before {
         Some(Original::Absent) => change.replacing(b""),
-        Some(Original::File { bytes, .. }) => change.replacing(bytes),
+        Some(Original::File { bytes, .. }) => {
+            let change = change.replacing(bytes);
+            change.with_undo_check(undo, target, bytes.len() as u64)
+        }
         // What it replaces is not shown.
-        Some(Original::Large { .. }) => change,
+        Some(Original::Large { size }) => change.with_undo_check(undo, target, *size),
         None => change.that_fails(),
     }
 }

@@ -106,6 +106,7 @@ pub(super) fn script(
         request: CommandRequest {
             command_line: CommandLine::Argv(argv),
             cwd: policy.workspace.clone(),
+            cwd_resolution: None,
             policy,
             hosts: commands.hosts(),
             time: commands.time_limit(),

@@ -3,11 +3,12 @@
 use super::files::{append_line, save, sync_folder};
 use super::original::{Fingerprint, Original};
 use super::record::{After, Before, CallLine, Change, RecordLine, TurnLine, TurnRecord, Unsaved};
-use super::steps::step_to_continue;
-use super::storage::{UndoError, UndoStore};
+use super::steps::{step_that_wrote, step_to_continue};
+use super::storage::{UndoError, UndoLimits, UndoStore};
 use crate::Workspace;
 use crate::declaration::Call;
 use crate::file_error::FileError;
+use lango_core::Caller;
 use std::path::{Path, PathBuf};
 use std::sync::MutexGuard;
 
@@ -117,7 +118,7 @@ impl LockedTurn<'_> {
     ) -> Result<Change, UndoError> {
         let (bytes, mode) = match write.before {
             Original::Absent => {
-                return Ok(self.limited(record, &write.path, Before::Absent, after));
+                return Ok(self.creation(record, &write.path, after));
             }
             Original::Large { size } => {
                 let limit = self.store.limits().file_bytes;
@@ -136,22 +137,11 @@ impl LockedTurn<'_> {
             return Ok(repeated);
         }
         let size = bytes.len() as u64;
-        let limits = self.store.limits();
-        let used = UndoStore::size_of(record)?;
-        let reason = if size > limits.file_bytes {
-            let limit = limits.file_bytes;
-            Some(Unsaved::FileTooLarge { size, limit })
-        } else if used.saturating_add(size) > limits.turn_bytes {
-            let limit = limits.turn_bytes;
-            Some(Unsaved::TurnTooLarge { limit })
-        } else {
-            None
-        };
-        if let Some(reason) = reason {
+        if let Some(reason) = exceeded_limit(self.store.limits(), Some(record), size)? {
             return Ok(change(&write.path, Before::Unsaved { reason }, after));
         }
         let number = record.counts().1 + 1;
-        let change = self.limited(record, &write.path, before(Some(number)), after);
+        let change = change(&write.path, before(Some(number)), after);
         if !matches!(change.before, Before::Unsaved { .. }) {
             let dir = record.open()?;
             save(&dir, &number.to_string(), bytes)?;
@@ -161,17 +151,69 @@ impl LockedTurn<'_> {
         Ok(change)
     }
 
-    /// Describes a change, unless the turn has too many.
-    fn limited(&self, record: &TurnRecord, path: &Path, before: Before, after: After) -> Change {
+    /// Describes the creation of a file. It cannot be undone if the turn has too many changes.
+    fn creation(&self, record: &TurnRecord, path: &Path, after: After) -> Change {
         let limit = self.store.limits().turn_files;
         let before = if record.counts().0 >= limit {
             let reason = Unsaved::TooManyFiles { limit };
             Before::Unsaved { reason }
         } else {
-            before
+            Before::Absent
         };
         change(path, before, after)
     }
+}
+
+impl UndoStore {
+    /// Returns why an undo could not restore a file of this size if the call changed it now: its original would not be
+    /// saved.
+    pub(crate) fn reason_not_saved(
+        &self,
+        caller: &Caller,
+        path: &Path,
+        size: u64,
+    ) -> Option<String> {
+        let unsaved = self.unsaved_original(caller, path, size);
+        unsaved.map(|reason| reason.to_string())
+    }
+
+    fn unsaved_original(&self, caller: &Caller, path: &Path, size: u64) -> Option<Unsaved> {
+        if path.to_str().is_none() {
+            return Some(Unsaved::NotUtf8);
+        }
+        // If the record cannot be read, the call is refused when it runs.
+        let record = self.turn(&caller.session, &caller.turn).ok()?;
+        if let Some(record) = &record {
+            if record.counts().0 >= MAX_CHANGES {
+                return Some(Unsaved::TooManyFiles { limit: MAX_CHANGES });
+            }
+            if step_that_wrote(&mut record.steps(), path).is_some() {
+                return None;
+            }
+        }
+        exceeded_limit(self.limits(), record.as_ref(), size).ok()?
+    }
+}
+
+/// Returns the limit that saving one more original of this size in the record of a turn would exceed.
+fn exceeded_limit(
+    limits: &UndoLimits,
+    record: Option<&TurnRecord>,
+    size: u64,
+) -> Result<Option<Unsaved>, UndoError> {
+    if size > limits.file_bytes {
+        let limit = limits.file_bytes;
+        return Ok(Some(Unsaved::FileTooLarge { size, limit }));
+    }
+    let Some(record) = record else {
+        return Ok(None);
+    };
+    if UndoStore::size_of(record)?.saturating_add(size) > limits.turn_bytes {
+        let limit = limits.turn_bytes;
+        return Ok(Some(Unsaved::TurnTooLarge { limit }));
+    }
+    let limit = limits.turn_files;
+    Ok((record.counts().0 >= limit).then_some(Unsaved::TooManyFiles { limit }))
 }
 
 fn new_folders(folders: &[PathBuf]) -> impl Iterator<Item = Change> {

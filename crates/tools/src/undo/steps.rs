@@ -3,7 +3,7 @@
 
 use super::original::Fingerprint;
 use super::record::{After, Before, CallLine, Change};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Everything that a turn did to a path, until something was deleted there.
 #[derive(Debug, PartialEq)]
@@ -47,9 +47,13 @@ pub(super) fn step_to_continue<'s>(steps: &'s mut [Step], change: &Change) -> Op
     if !matches!(change.after, After::File { .. }) {
         return None;
     }
+    step_that_wrote(steps, &change.path)
+}
+
+/// Finds the step that wrote the file at this path, unless it or a parent was deleted since.
+pub(super) fn step_that_wrote<'s>(steps: &'s mut [Step], path: &Path) -> Option<&'s mut Step> {
     let concerns_path = |step: &&mut Step| {
-        step.path == change.path
-            || (step.after == After::Absent && change.path.starts_with(&step.path))
+        step.path == path || (step.after == After::Absent && path.starts_with(&step.path))
     };
     let last = steps.iter_mut().rev().find(concerns_path)?;
     matches!(last.after, After::File { .. }).then_some(last)

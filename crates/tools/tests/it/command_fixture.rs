@@ -1,7 +1,7 @@
 //! A fixture for command tools: a workspace, a secret next to it, skills, and a runtime.
 
 use crate::support::SECRET;
-use lango_core::{Caller, PreviewLength, Tool, ToolError};
+use lango_core::{Caller, Inspection, PreviewLength, Tool, ToolError};
 use lango_net::SecretAccess;
 use lango_sandbox::{HelperCommand, Launcher, Layers, Policy};
 use lango_testkit::tool::caller;
@@ -115,15 +115,29 @@ impl CommandFixture {
         tool: &str,
         arguments: Value,
     ) -> Result<String, ToolError> {
+        let who = Caller {
+            inspection: self.inspect(tool, arguments.clone()),
+            ..who.clone()
+        };
+        self.call_inspected(&who, tool, arguments)
+    }
+
+    pub(crate) fn inspect(&self, tool: &str, arguments: Value) -> Inspection {
+        let (tool, who) = (self.tool(tool), caller());
+        let inspecting = tool.inspect(&who, Arc::new(arguments));
+        self.runtime.block_on(inspecting)
+    }
+
+    /// Runs a call with the inspection of its caller.
+    pub(crate) fn call_inspected(
+        &self,
+        who: &Caller,
+        tool: &str,
+        arguments: Value,
+    ) -> Result<String, ToolError> {
         let tool = self.tool(tool);
         self.runtime.block_on(async {
-            let arguments = Arc::new(arguments);
-            let inspection = tool.inspect(&caller(), Arc::clone(&arguments)).await;
-            let who = Caller {
-                inspection,
-                ..who.clone()
-            };
-            let run = tool.run(&who, arguments);
+            let run = tool.run(who, Arc::new(arguments));
             let result = tokio::time::timeout(TIMEOUT, run).await;
             result.expect("the tool hangs").map(|output| output.text)
         })

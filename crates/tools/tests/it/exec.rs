@@ -3,10 +3,12 @@
 use crate::command_fixture::{
     CommandFixture, FixtureOptions, after_headline, is_running, mark, wait_until,
 };
-use lango_core::{Effect, Risk, RuleSubject};
+use lango_core::{Caller, Effect, Risk, RuleSubject};
 use lango_sandbox::{Layer, Layers};
 use lango_testkit::tool::caller;
 use serde_json::json;
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -149,6 +151,43 @@ fn a_command_runs_in_the_requested_folder() {
     for cwd in ["file", "nowhere"] {
         let error = fixture.error("exec", json!({"command": "pwd", "cwd": cwd}));
         assert!(error.contains("cannot be used"), "{cwd}: {error}");
+    }
+}
+
+#[test]
+fn nothing_runs_if_the_folder_is_another_one_than_when_the_user_was_asked() {
+    let arguments = json!({"argv": ["./s.sh"], "cwd": "cw", "timeout_s": 20});
+    let swaps: [(&str, bool); 2] = [("a folder", false), ("a link", true)];
+    for tool in ["exec", "exec_bg"] {
+        for (name, is_link) in swaps {
+            let fixture = CommandFixture::new();
+            for (folder, text) in [("one", "harmless"), ("two", "harmful")] {
+                let script = fixture.inside(folder).join("s.sh");
+                std::fs::create_dir(fixture.inside(folder)).unwrap();
+                std::fs::write(&script, format!("#!/bin/sh\necho {text}\n")).unwrap();
+                std::fs::set_permissions(&script, Permissions::from_mode(0o755)).unwrap();
+            }
+            let shown = fixture.inside("cw");
+            if is_link {
+                std::os::unix::fs::symlink("one", &shown).unwrap();
+            } else {
+                std::fs::rename(fixture.inside("one"), &shown).unwrap();
+            }
+            let approved = Caller {
+                inspection: fixture.inspect(tool, arguments.clone()),
+                ..caller()
+            };
+            let ran = fixture.call_inspected(&approved, tool, arguments.clone());
+            // A job may still be running.
+            let ran = ran.unwrap();
+            assert!(tool == "exec_bg" || ran.contains("harmless"), "{ran}");
+            std::fs::rename(&shown, fixture.inside("moved")).unwrap();
+            std::os::unix::fs::symlink("two", &shown).unwrap();
+            let refused = fixture.call_inspected(&approved, tool, arguments.clone());
+            let refused = refused.expect_err(name).message;
+            assert!(refused.contains("leads to another place"), "{refused}");
+            fixture.text(tool, arguments.clone());
+        }
     }
 }
 

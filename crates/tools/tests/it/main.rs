@@ -16,6 +16,7 @@ mod exec_output;
 mod exec_secrets;
 mod executed;
 mod guarded;
+mod irreversible;
 mod jobs;
 mod linked_paths;
 mod list;

@@ -169,9 +169,12 @@ impl FileFixture {
     /// Inspects and runs a call of this turn.
     pub(crate) fn call_in(&self, turn: &str, tool: &str, arguments: Value) -> String {
         let caller = Caller {
-            inspection: self.inspect(tool, arguments.clone()),
             turn: turn.into(),
             ..caller()
+        };
+        let caller = Caller {
+            inspection: self.inspect_as(&caller, tool, arguments.clone()),
+            ..caller
         };
         self.call_as(&caller, tool, arguments).unwrap()
     }
@@ -197,8 +200,13 @@ impl FileFixture {
     }
 
     pub(crate) fn inspect(&self, tool: &str, arguments: Value) -> Inspection {
-        let tool = self.tool(tool);
-        on_a_thread(move |runtime| runtime.block_on(tool.inspect(&caller(), Arc::new(arguments))))
+        self.inspect_as(&caller(), tool, arguments)
+    }
+
+    /// Inspects a call of this caller.
+    pub(crate) fn inspect_as(&self, caller: &Caller, tool: &str, arguments: Value) -> Inspection {
+        let (tool, caller) = (self.tool(tool), caller.clone());
+        on_a_thread(move |runtime| runtime.block_on(tool.inspect(&caller, Arc::new(arguments))))
     }
 
     /// Runs a call as if this had been the result of its inspection.

@@ -53,6 +53,74 @@ fn a_file_goes_to_the_trash_and_can_be_restored() {
     ));
 }
 
+/// Changes what is at a path.
+type Swap = fn(&FileFixture);
+
+#[test]
+fn nothing_is_deleted_that_is_not_what_the_user_was_asked_about() {
+    let swaps: [(&str, &str, Swap); 8] = [
+        ("file", "a folder instead", |fixture| {
+            std::fs::remove_file(fixture.inside("file")).unwrap();
+            fixture.write("file/other", "x");
+        }),
+        ("file", "other content of the same size", |fixture| {
+            fixture.write("file", "B");
+        }),
+        ("file", "a link instead", |fixture| {
+            std::fs::remove_file(fixture.inside("file")).unwrap();
+            fixture.link("file", "folder");
+        }),
+        ("link", "another target", |fixture| {
+            std::fs::remove_file(fixture.inside("link")).unwrap();
+            fixture.link("link", "folder");
+        }),
+        ("folder", "one more file", |fixture| {
+            fixture.write("folder/new", "")
+        }),
+        ("folder", "a file in a folder in it", |fixture| {
+            fixture.write("folder/sub/new", "");
+        }),
+        ("folder", "a file with another name", |fixture| {
+            let name = |name| fixture.inside("folder").join(name);
+            std::fs::rename(name("a"), name("b")).unwrap();
+        }),
+        (
+            "folder",
+            "a file with other content of the same size and age",
+            |fixture| {
+                let path = fixture.inside("folder/a");
+                let before = path.metadata().unwrap();
+                // The clock of the file system is coarse.
+                while path.metadata().unwrap().ctime_nsec() == before.ctime_nsec() {
+                    fixture.write("folder/a", "B");
+                    let file = std::fs::File::options().write(true).open(&path).unwrap();
+                    file.set_modified(before.modified().unwrap()).unwrap();
+                }
+            },
+        ),
+    ];
+    for (path, change, swap) in swaps {
+        let fixture = FileFixture::new();
+        fixture.write("file", "A");
+        fixture.link("link", "file");
+        fixture.write("folder/a", "A");
+        fixture.write("folder/sub/c", "A");
+        let arguments = json!({ "path": path });
+        let inspection = fixture.inspect("fs_delete", arguments.clone());
+        swap(&fixture);
+        let refused = fixture.call_inspected("fs_delete", arguments.clone(), inspection);
+        let refused = refused.expect_err(change).message;
+        assert!(
+            refused.contains("not as it was when the user was asked"),
+            "{change}: {refused}"
+        );
+        assert!(fixture.has(path) && fixture.trash().list().unwrap().is_empty());
+        let inspection = fixture.inspect("fs_delete", arguments.clone());
+        let deleted = fixture.call_inspected("fs_delete", arguments, inspection);
+        deleted.expect(change);
+    }
+}
+
 #[test]
 fn a_folder_is_deleted_with_its_contents_and_links_as_links() {
     let fixture = FileFixture::new();

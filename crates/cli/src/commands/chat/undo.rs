@@ -38,7 +38,7 @@ impl Chat<'_> {
         let is_blocked = plan.obstacles().next().is_some();
         self.offered_undo = Some(plan);
         Ok(screen::print(if is_blocked {
-            "/undo partial restores the other files; the ones that changed since stay as they are"
+            "/undo partial restores the other files; those that cannot be restored stay as they are"
         } else {
             "/undo yes takes these changes back"
         })?)

@@ -32,7 +32,7 @@ pub(super) fn hints(
     output: &str,
 ) -> Vec<&'static str> {
     let mut hints = Vec::new();
-    if names_private_folder(&command.display(), policy) {
+    if names_private_folder(command, policy) {
         hints.push(
             "in the sandbox, ~ and /tmp are one empty folder, which is deleted when the command ends",
         );
@@ -55,15 +55,24 @@ pub(super) fn hints(
 }
 
 /// Whether a command names its home or a path for temporary files that is not a part of the workspace.
-fn names_private_folder(command: &str, policy: &Policy) -> bool {
+fn names_private_folder(command: &CommandLine, policy: &Policy) -> bool {
     let is_separator = |letter: char| letter.is_whitespace() || "\"'=:;,|&<>()`".contains(letter);
-    let is_private = |word: &str| {
-        let top = word.split('/').next().unwrap_or_default();
-        let path = Path::new(word);
-        HOME.contains(&top)
-            || (path.starts_with(PRIVATE_FOLDER) && policy.access(path) == Access::None)
+    let is_home = |word: &str| HOME.contains(&word.split('/').next().unwrap_or_default());
+    let names_home = match command {
+        // A shell expands nothing between single quotes.
+        CommandLine::Shell(line) => {
+            let unescaped = line.replace("\\'", "");
+            let expanded = unescaped.split('\'').step_by(2);
+            let mut words = expanded.flat_map(|part| part.split(is_separator));
+            words.any(is_home)
+        }
+        CommandLine::Argv(_) => false,
     };
-    command.split(is_separator).any(is_private)
+    let is_private = |word: &str| {
+        let path = Path::new(word);
+        path.starts_with(PRIVATE_FOLDER) && policy.access(path) == Access::None
+    };
+    names_home || command.display().split(is_separator).any(is_private)
 }
 
 #[cfg(test)]
@@ -88,7 +97,17 @@ mod tests {
         ] {
             assert_eq!(hinted(command, "").len(), 1, "{command}");
         }
-        for command in ["ls", "cat /tmp/work/a", "echo a~ b/~ $HOMES", "ls x/tmp/y"] {
+        let words = ["echo", "$HOME", "~"].map(str::to_owned).to_vec();
+        let policy = Policy::of("/work".into());
+        let unexpanded = hints(&CommandLine::Argv(words), &policy, false, "");
+        assert!(unexpanded.is_empty(), "{unexpanded:?}");
+        for command in [
+            "ls",
+            "cat /tmp/work/a",
+            "echo a~ b/~ $HOMES",
+            "ls x/tmp/y",
+            "echo '~' '$HOME'",
+        ] {
             assert_eq!(hinted(command, ""), [""; 0], "{command}");
         }
     }

@@ -264,7 +264,7 @@ fn the_preview_shows_everything_that_matters_for_the_approval() {
     );
     assert!(preview.contains("network: OPEN"), "{preview}");
     assert!(
-        preview.contains(&format!(", {}\n", outside.display())),
+        preview.contains(&format!(", {} (not .git", outside.display())),
         "{preview}"
     );
     assert!(preview.contains("also reads: /opt\n"), "{preview}");

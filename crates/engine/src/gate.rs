@@ -103,8 +103,10 @@ pub(crate) enum Denial {
     ToolGone(ToolName),
     Rule(Text),
     Mode(PermissionMode),
-    /// The mode no longer accepts the call without an approval.
-    NotApproved(PermissionMode),
+    /// Neither the rules nor the mode accept the call without an approval any more.
+    NotApproved {
+        reason: Text,
+    },
 }
 
 /// The maximum number of pending approvals in a turn; further calls are denied.
@@ -195,8 +197,14 @@ pub(crate) fn check_again(
             if accepts_edits && edits::is_ordinary(inspection) {
                 Ok(Arc::clone(&owned.spec))
             } else {
-                Err(Denial::NotApproved(context.mode))
+                let reason = format!("the permission mode is `{}` now", context.mode);
+                Err(Denial::NotApproved {
+                    reason: reason.into(),
+                })
             }
+        }
+        RuleDecision::Ask { reason, .. } if !context.is_approved => {
+            Err(Denial::NotApproved { reason })
         }
         RuleDecision::Run | RuleDecision::Ask { .. } | RuleDecision::NoRule { .. } => {
             Ok(Arc::clone(&owned.spec))
@@ -281,7 +289,7 @@ impl Denial {
         match self {
             Self::ToolGone(_) => format!("not run: {self}"),
             Self::Rule(_) => format!("not run: {self}; do not try it in another way"),
-            Self::NotApproved(_) => format!("not run: {self}; call again to ask the user"),
+            Self::NotApproved { .. } => format!("not run: {self}; call again to ask the user"),
             Self::Mode(PermissionMode::Plan) => format!(
                 "not run: {self}, so nothing was changed; answer with a plan of the changes instead"
             ),
@@ -298,10 +306,9 @@ impl std::fmt::Display for Denial {
             Self::ToolGone(tool) => write!(f, "the tool `{tool}` no longer exists"),
             Self::Rule(reason) => write!(f, "{reason} forbids it"),
             Self::Mode(mode) => write!(f, "the permission mode is `{mode}`"),
-            Self::NotApproved(mode) => write!(
-                f,
-                "the permission mode is `{mode}` now, and the user has not approved it"
-            ),
+            Self::NotApproved { reason } => {
+                write!(f, "{reason}, and the user has not approved it")
+            }
         }
     }
 }

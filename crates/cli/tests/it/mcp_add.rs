@@ -180,6 +180,18 @@ fn secrets_and_wrong_servers_are_refused_and_the_file_stays_as_it_was() {
         file.contains("env = [\"DB_PASSWORD\", \"K=secret:K\"]"),
         "{file}"
     );
+    let ran = add(&[
+        "pg",
+        "--",
+        "postgres-mcp",
+        "postgres://me:hunter2@db.example/x",
+    ])
+    .ok();
+    assert!(
+        ran.stderr.contains("contains what looks like a secret"),
+        "{ran:#?}"
+    );
+    assert!(!format!("{ran:?}").contains("hunter2"), "{ran:#?}");
     let ran = add(&["js", "--", "node", "notes.md"]).ok();
     assert!(ran.stderr.contains("will not find `notes.md`"), "{ran:#?}");
 }

@@ -203,6 +203,39 @@ fn a_secret_that_the_provider_does_not_use_is_not_replaced() {
 }
 
 #[test]
+fn a_variable_that_the_configuration_names_still_wins_and_setup_says_so() {
+    let provider = Provider::new(vec![say("ok"), say("hi")]);
+    let lango = Lango::new();
+    lango
+        .run(&["config", "set", "providers.mine.apiKeyEnv", "MY_KEY"])
+        .ok();
+    let url = provider.server.url();
+    let mut command = lango.command(&[
+        "setup",
+        "--key-stdin",
+        "--provider",
+        "mine",
+        "--base-url",
+        url,
+        "--model",
+        "any",
+    ]);
+    command.env("MY_KEY", "sk-older").stdin(Stdio::piped());
+    let ran = finish(&mut command, KEY.as_bytes()).ok();
+    assert!(
+        ran.stderr
+            .contains("MY_KEY is set and takes precedence over the stored key"),
+        "{ran:#?}"
+    );
+    let mut command = lango.command(&["run", "hello"]);
+    finish(command.env("MY_KEY", "sk-older"), b"").ok();
+    assert_eq!(
+        keys_sent(&provider),
+        [format!("Bearer {KEY}"), "Bearer sk-older".to_owned()]
+    );
+}
+
+#[test]
 fn a_configuration_that_cannot_be_written_leaves_the_old_key() {
     let provider = Provider::new(vec![say("ok"), say("ok")]);
     let lango = Lango::new();

@@ -436,9 +436,11 @@ pub fn precedence_warnings(app: &App, provider: &str, has_stored_key: bool) -> V
         }
         _ => {}
     }
-    let variables = known_provider(provider).map_or(&[][..], |known| &known.keys);
-    let variable = variables.iter().find(|name| app.credentials.has(name));
-    if let Some(variable) = variable.filter(|_| has_stored_key) {
+    let selector = app.model_selector();
+    let variable = selector.key_setting(provider);
+    // A secret of the vault is no longer used: `write` has removed its setting.
+    let variable = variable.filter(|name| has_stored_key && secret_of(name).is_none());
+    if let Some(variable) = variable {
         warnings.push(format!(
             "{variable} is set and takes precedence over the stored key"
         ));

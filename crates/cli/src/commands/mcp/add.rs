@@ -232,6 +232,13 @@ fn hints(arguments: &AddArguments, process_env: &ProcessEnv) -> Vec<String> {
     let mut hints: Vec<String> = missing_program(arguments, process_env)
         .into_iter()
         .collect();
+    let command: toml::Value = arguments.command.clone().into();
+    if redact_value(command.clone()) != command {
+        hints.push(
+            "warning: the command contains what looks like a secret, and the file contains it as plain text; pass it with --env NAME instead"
+                .to_owned(),
+        );
+    }
     if arguments.network.is_empty() {
         hints.push(format!(
             "its program has no network access; allow hosts with `lango config set mcp.servers.{id}.network '[\"HOST\"]'`"

@@ -27,6 +27,12 @@ impl ModelSelector<'_> {
         variables.find(|variable| self.credentials.has(variable))
     }
 
+    /// Returns the setting whose key a provider gets now, if there is one: a variable, or a secret of the vault.
+    pub fn key_setting(&self, id: &str) -> Option<&str> {
+        let mut settings = self.variables(id).into_iter();
+        settings.find(|setting| self.credentials.has(setting))
+    }
+
     /// Returns whether `lango setup` stored a key for this provider at its current address.
     pub(super) fn has_stored_key(&self, known: &KnownProvider) -> bool {
         let config = self.settings.providers.get(&known.id);

@@ -34,6 +34,9 @@ use std::time::Duration;
 /// before it repeats a key that is held down, and than a slow connection delays a key.
 pub const ANSWER_PAUSE: Duration = Duration::from_millis(750);
 
+/// How long nothing may follow a key before it answers. The parts of a pasted text follow each other faster.
+pub const ANSWER_SILENCE: Duration = Duration::from_millis(60);
+
 /// How a command writes to the terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ScreenMode {

@@ -9,7 +9,7 @@ mod turns;
 mod typed_command;
 mod undo;
 
-use super::chat_input::ChatInput;
+use super::chat_input::{ChatInput, ReadAttachment};
 use super::resume::{last_session_here, print_recap, unfinished_here};
 use super::turn_screen::title;
 use super::watch::{TurnRequest, TypedCommand};
@@ -126,8 +126,6 @@ struct Chat<'a> {
     answers: Option<LineReader>,
     /// The undo that was shown last, until the user confirms it.
     offered_undo: Option<UndoPlan>,
-    /// Whether a turn of this chat has run.
-    has_run: bool,
     /// When the user last pressed Ctrl-C at an empty prompt.
     last_interrupt: Option<Instant>,
 }
@@ -167,7 +165,6 @@ impl<'a> Chat<'a> {
             lines: None,
             answers: None,
             offered_undo: None,
-            has_run: false,
             last_interrupt: None,
         }
     }
@@ -238,9 +235,9 @@ impl<'a> Chat<'a> {
     async fn send(&mut self, message: &str) -> Result<(), Failure> {
         let was_waiting = !self.conversation.waiting().is_empty();
         self.finish_pending_turn().await?;
-        if !self.conversation.waiting().is_empty() {
-            self.input.return_message(message);
-            screen::say("the message was not sent: this session waits for your answer first");
+        if let Some(reason) = self.unfinished_turn() {
+            self.return_unsent(message);
+            screen::say(&format!("the message was not sent: {reason}"));
             return Ok(());
         }
         if was_waiting && self.screen == ScreenMode::Live {
@@ -253,7 +250,7 @@ impl<'a> Chat<'a> {
         if self.was_key_refused
             && let Err(failure) = self.renew_model().await
         {
-            self.input.return_message(message);
+            self.return_unsent(message);
             screen::say(&format!("the message was not sent\nerror: {failure}"));
             return Ok(());
         }
@@ -271,28 +268,52 @@ impl<'a> Chat<'a> {
                 },
             };
         }
-        match self.question(message) {
-            Ok(question) => self.run_turn(TurnRequest::Question(&question), None).await,
-            Err(failure) => {
-                self.input.return_message(message);
-                screen::say(&format!("error: {failure}"));
-                Ok(())
+        let attached = std::mem::take(&mut self.input.attachments);
+        let has_started = match self.question(message, &attached) {
+            Ok(question) => {
+                let request = TurnRequest::Question(&question);
+                self.run_turn(request, None).await?
             }
+            Err(failure) => {
+                screen::say(&format!("error: {failure}"));
+                false
+            }
+        };
+        if !has_started {
+            self.input.attachments = attached;
+            self.return_unsent(message);
         }
+        Ok(())
+    }
+
+    /// Returns why no message can be sent now, if the last turn is unfinished.
+    fn unfinished_turn(&self) -> Option<&'static str> {
+        if !self.conversation.waiting().is_empty() {
+            return Some("this session waits for your answer first");
+        }
+        let is_interrupted = self.conversation.is_interrupted();
+        is_interrupted.then_some("the last turn of this session has not ended")
+    }
+
+    /// Puts a message that was not sent back into the input, before those that waited behind it.
+    fn return_unsent(&mut self, message: &str) {
+        self.input.return_message(message);
+        self.input.return_queued();
     }
 
     /// Runs a command that the user typed.
     async fn run_command(&mut self, command: &str) -> Result<(), Failure> {
         // A turn that another process left unfinished must not continue with the model that only runs this command.
+        let message = format!("!{command}");
         if let Err(error) = self.conversation.refresh().await {
-            self.input.return_message(&format!("!{command}"));
+            self.return_unsent(&message);
             screen::say(&format!("error: {}", Failure::from(error)));
             return Ok(());
         }
         self.finish_pending_turn().await?;
-        if !self.conversation.waiting().is_empty() {
-            self.input.return_message(&format!("!{command}"));
-            screen::say("the command did not run: this session waits for your answer first");
+        if let Some(reason) = self.unfinished_turn() {
+            self.return_unsent(&message);
+            screen::say(&format!("the command did not run: {reason}"));
             return Ok(());
         }
         let tree = Arc::clone(&self.app.tree);
@@ -305,12 +326,15 @@ impl<'a> Chat<'a> {
             .runner_without_agent_models(&self.sessions, &model)?;
         self.conversation.set_runner(&runner);
         let typed = TypedCommand(command.to_owned());
-        let question = UserInput::from(format!("!{command}").as_str());
+        let question = UserInput::from(message.as_str());
         let result = self
             .run_turn(TurnRequest::Question(&question), Some(&typed))
             .await;
         self.use_model(Arc::clone(&self.model))?;
-        result
+        if !result? {
+            self.return_unsent(&message);
+        }
+        Ok(())
     }
 
     /// Builds the model again with the key that its provider has now: the user may have stored one after the old one was
@@ -337,13 +361,12 @@ impl<'a> Chat<'a> {
 
     /// Turns a message into a question, with the files that it mentions and those of `/attach`. Mentions only count if
     /// standard input is a terminal.
-    fn question(&mut self, message: &str) -> Result<UserInput, Failure> {
+    fn question(&self, message: &str, attached: &[ReadAttachment]) -> Result<UserInput, Failure> {
         if !std::io::stdin().is_terminal() {
             return Ok(UserInput::from_pipe(message, 0));
         }
         let mut question = UserInput::from(message);
-        let attached = self.input.attachments.iter();
-        question.files = attached.map(|attached| attached.file.clone()).collect();
+        question.files = attached.iter().map(|read| read.file.clone()).collect();
         for path in missing_files(message) {
             screen::say(&format!(
                 "not attached, because there is no such file: {}",
@@ -363,7 +386,6 @@ impl<'a> Chat<'a> {
             }
         }
         check_files(&question.files)?;
-        self.input.attachments.clear();
         Ok(question)
     }
 }

@@ -296,6 +296,10 @@ impl ChatInput {
         if self.is_menu_closed {
             return None;
         }
+        // A choice would be joined to what follows.
+        if self.editor.is_before_letter() {
+            return None;
+        }
         let text = self.editor.before_cursor();
         // Each key would read a long message, and input that arrives all at once takes a key for each letter.
         if text.len() > MAX_MENU_TEXT {

@@ -34,7 +34,9 @@ pub(super) fn edit(text: &str, suffix: &str) -> Result<String, Failure> {
         .arg(&path)
         .status();
     match status {
-        Ok(status) if status.success() => fs::read_to_string(&path)
+        // What is not UTF-8 is replaced: nothing else of the text is lost.
+        Ok(status) if status.success() => fs::read(&path)
+            .map(|text| String::from_utf8_lossy(&text).into_owned())
             .map_err(|error| Failure::failed(format!("the edited text cannot be read: {error}"))),
         Ok(status) => Err(Failure::failed(format!(
             "the editor `{editor}` failed ({status}); the text is unchanged"

@@ -1,13 +1,16 @@
 //! Updates memory after a turn, while the user reads the answer.
 
-use super::watch::termination_requested;
 use crate::screen::{self, count};
 use lango::app::App;
+use lango::app::signals::StopSignals;
 use lango_core::{SessionId, UserId};
 use std::time::Duration;
 
 /// Observes and condenses what is due. Ctrl-C postpones it: nothing is lost, and nothing is done twice.
 pub(super) async fn remember(app: &App, user: &UserId, session: &SessionId, quiet: bool) {
+    let Ok(mut signals) = StopSignals::listen() else {
+        return;
+    };
     let work = app.remember(user, session);
     tokio::pin!(work);
     let notice_delay = tokio::time::sleep(Duration::from_secs(1));
@@ -16,8 +19,7 @@ pub(super) async fn remember(app: &App, user: &UserId, session: &SessionId, quie
     let report = loop {
         tokio::select! {
             report = &mut work => break report,
-            _ = tokio::signal::ctrl_c() => break None,
-            () = termination_requested() => break None,
+            _ = signals.next() => break None,
             () = &mut notice_delay, if !has_notified => {
                 has_notified = true;
                 screen::say("updating memory; press ctrl-c to postpone it");

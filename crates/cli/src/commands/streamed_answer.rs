@@ -117,27 +117,30 @@ impl StreamedAnswer {
         self.is_withdrawn = true;
     }
 
-    /// Shows what an agent said before its calls: the draft, if it is the same text.
+    /// Shows what an agent said before its calls.
     pub(super) fn said(&mut self, text: &str) -> io::Result<()> {
-        if self.written.trim() != text.trim() {
-            self.interrupt()?;
-            self.push(text)?;
-        }
-        self.complete()
+        self.complete_with(text)
     }
 
-    /// Completes the output: if the answer starts with the draft, the rest is shown; otherwise the draft is withdrawn
-    /// and the answer is shown.
+    /// Shows the answer, or removes the draft if there is none.
     pub(super) fn finish(&mut self, answer: Option<&str>) -> io::Result<()> {
-        let Some(answer) = answer else {
-            return self.interrupt();
-        };
-        match answer.strip_prefix(&self.written) {
-            Some("") => {}
-            Some(rest) if !self.is_withdrawn => self.push(rest)?,
-            _ => {
+        match answer {
+            Some(answer) => self.complete_with(answer),
+            None => self.interrupt(),
+        }
+    }
+
+    /// Completes the output: if the text starts with the draft, the rest is shown; otherwise the draft is withdrawn and
+    /// the text is shown.
+    fn complete_with(&mut self, text: &str) -> io::Result<()> {
+        match rest_after(&self.written, text) {
+            Some(rest) => {
+                self.is_withdrawn = false;
+                self.push(rest)?;
+            }
+            None => {
                 self.interrupt()?;
-                self.push(answer)?;
+                self.push(text)?;
             }
         }
         self.complete()
@@ -181,9 +184,30 @@ impl StreamedAnswer {
     }
 }
 
+/// Returns what follows a draft in the text that was stored, if that text starts with it. The space around them may differ.
+fn rest_after<'a>(draft: &str, text: &'a str) -> Option<&'a str> {
+    if draft.trim() == text.trim() {
+        return Some("");
+    }
+    text.trim_start().strip_prefix(draft.trim_start())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_text_that_starts_with_the_draft_goes_on_after_it() {
+        for (draft, text, rest) in [
+            ("", "all", Some("all")),
+            ("\nfirst ", "first part", Some("part")),
+            ("first\n\n", "first", Some("")),
+            ("other", "first", None),
+            ("first part", "first", None),
+        ] {
+            assert_eq!(rest_after(draft, text), rest, "{draft:?}");
+        }
+    }
 
     #[test]
     fn a_flood_that_takes_long_is_rendered_in_several_frames() {

@@ -40,6 +40,19 @@ pub(super) struct WatchedTurn {
     pub is_terminated: bool,
 }
 
+/// Why a turn could not be shown to its end.
+pub(super) struct WatchError {
+    pub failure: Failure,
+    /// Whether the turn is in the log. Otherwise its message is nowhere but on the screen.
+    pub has_started: bool,
+}
+
+impl From<WatchError> for Failure {
+    fn from(error: WatchError) -> Self {
+        error.failure
+    }
+}
+
 /// What prompts to the user need.
 #[derive(Clone, Copy)]
 pub(super) struct PromptContext<'a> {
@@ -80,10 +93,33 @@ pub(super) async fn watch(
     approval_mode: ApprovalMode,
     context: PromptContext<'_>,
     screen: TurnScreen<'_>,
+) -> Result<WatchedTurn, WatchError> {
+    let mut has_started = !matches!(request, TurnRequest::Question(_));
+    watch_turn(
+        conversation,
+        request,
+        approval_mode,
+        context,
+        screen,
+        &mut has_started,
+    )
+    .await
+    .map_err(|failure| WatchError {
+        failure,
+        has_started,
+    })
+}
+
+async fn watch_turn(
+    conversation: &mut Conversation,
+    request: TurnRequest<'_>,
+    approval_mode: ApprovalMode,
+    context: PromptContext<'_>,
+    screen: TurnScreen<'_>,
+    has_started: &mut bool,
 ) -> Result<WatchedTurn, Failure> {
     let (updates, shown) = turn_updates();
     let (approver, messages) = TerminalApprover::new(approval_mode, context, updates.backlog());
-    let has_started = !matches!(request, TurnRequest::Question(_));
     let action = prepare_action(request, conversation, &approver).await?;
     let session = conversation.session().clone();
     let cancel = CancelToken::new();
@@ -166,7 +202,7 @@ struct Watcher<'a, T> {
     /// Whether a question or a prompt that follows from it has the terminal.
     is_preparing: bool,
     is_terminated: bool,
-    has_started: bool,
+    has_started: &'a mut bool,
 }
 
 impl<T: Future<Output = Result<TurnEnd, RunnerError>> + Unpin> Watcher<'_, T> {
@@ -201,7 +237,7 @@ impl<T: Future<Output = Result<TurnEnd, RunnerError>> + Unpin> Watcher<'_, T> {
             event = self.screen.next_event() => self.handle_event(event).await?,
             update = update => match update {
                 Some(update) => {
-                    self.has_started |= matches!(update, TurnUpdate::Stored(_));
+                    *self.has_started |= matches!(update, TurnUpdate::Stored(_));
                     self.screen.update(update)?;
                 }
                 None if self.end.is_some() => return Ok(ControlFlow::Break(())),
@@ -308,7 +344,7 @@ impl<T: Future<Output = Result<TurnEnd, RunnerError>> + Unpin> Watcher<'_, T> {
         let is_answer_shown = output.and_then(|()| self.screen.finish(answer));
         match self.end.unwrap_or(Err(RunnerError::NothingPending)) {
             Ok(end) => Ok((end, is_answer_shown)),
-            Err(error) if self.has_started => Err(Failure::in_turn(error, session)),
+            Err(error) if *self.has_started => Err(Failure::in_turn(error, session)),
             Err(error) => Err(error.into()),
         }
     }
@@ -326,21 +362,5 @@ async fn during<T>(
             done = &mut work => return done,
             result = &mut *turn, if end.is_none() => *end = Some(result),
         }
-    }
-}
-
-/// Waits for a termination signal (SIGTERM, SIGHUP or SIGQUIT).
-pub(super) async fn termination_requested() {
-    use tokio::signal::unix::{SignalKind, signal};
-    let other = |kind| async move {
-        match signal(kind) {
-            Ok(mut signal) => drop(signal.recv().await),
-            Err(_) => std::future::pending().await,
-        }
-    };
-    tokio::select! {
-        () = other(SignalKind::terminate()) => {}
-        () = other(SignalKind::hangup()) => {}
-        () = other(SignalKind::quit()) => {}
     }
 }

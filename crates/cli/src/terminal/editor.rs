@@ -46,6 +46,12 @@ impl Editor {
         &self.text[..self.cursor]
     }
 
+    /// Whether the cursor is in a word or right before one.
+    pub fn is_before_letter(&self) -> bool {
+        let mut after = self.text[self.cursor..].chars();
+        after.next().is_some_and(|letter| !letter.is_whitespace())
+    }
+
     /// Replaces the text and moves the cursor to its end.
     pub fn set(&mut self, text: &str) {
         self.text = text.to_owned();

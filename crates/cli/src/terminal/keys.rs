@@ -31,6 +31,10 @@ const SEQUENCE_DELAY: Duration = Duration::from_secs(1);
 /// Bytes that arrive within this time after a paste are treated as pasted text.
 const PASTE_SILENCE: Duration = Duration::from_millis(150);
 
+/// How long a paste must have been silent before Ctrl-C ends it.
+const PASTE_END_DELAY: Duration = Duration::from_secs(1);
+const CTRL_C: u8 = 0x03;
+
 /// What the user did at the keyboard.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Key {
@@ -91,11 +95,12 @@ pub struct KeyReader {
     resize: Signal,
     resized: Option<Instant>,
     /// The process was stopped by another one, and continues.
-    resume: Signal,
+    resumed: Signal,
     hangup: Signal,
     terminate: Signal,
     quit: Signal,
-    raw: RawMode,
+    /// `None` while the reader is paused.
+    raw: Option<RawMode>,
 }
 
 impl KeyReader {
@@ -128,12 +133,27 @@ impl KeyReader {
             pasted: None,
             resize: signal(SignalKind::window_change())?,
             resized: None,
-            resume: signal(SignalKind::from_raw(rustix::process::Signal::CONT.as_raw()))?,
+            resumed: signal(SignalKind::from_raw(rustix::process::Signal::CONT.as_raw()))?,
             hangup: signal(SignalKind::hangup())?,
             terminate: signal(SignalKind::terminate())?,
             quit: signal(SignalKind::quit())?,
-            raw,
+            raw: Some(raw),
         })
+    }
+
+    /// Leaves raw mode, so that other code can read the terminal. Keys that were read already come after
+    /// [`resume`](Self::resume).
+    pub fn pause(&mut self) {
+        self.raw = None;
+    }
+
+    /// Enters raw mode again.
+    pub fn resume(&mut self) -> io::Result<()> {
+        if self.raw.is_none() {
+            let keyboard = self.keyboard.get_ref().try_clone()?;
+            self.raw = Some(RawMode::enter(keyboard)?);
+        }
+        Ok(())
     }
 
     /// Waits for the next key. Returns [`Key::Closed`] after a signal that ends the process. Cancel-safe.
@@ -157,9 +177,11 @@ impl KeyReader {
                     self.resized = None;
                     return Key::Resize;
                 }
-                Some(()) = self.resume.recv() => {
+                Some(()) = self.resumed.recv() => {
                     // The shell has set the terminal to its normal mode.
-                    let _ = self.raw.apply();
+                    if let Some(raw) = &self.raw {
+                        let _ = raw.apply();
+                    }
                     return Key::Resumed;
                 }
                 read = read(&self.keyboard) => read,
@@ -183,6 +205,8 @@ impl KeyReader {
             if let Some(key) = self.parsed_key() {
                 return Some(key);
             }
+            // In its normal mode, a terminal waits for a whole line.
+            self.raw.as_ref()?;
             match read_now(self.keyboard.get_ref()) {
                 Ok(bytes) if bytes.is_empty() => return None,
                 Ok(bytes) => self.push(&bytes),
@@ -214,7 +238,12 @@ impl KeyReader {
         let now = Instant::now();
         let was_pasting = self.parser.is_pasting();
         let follows_paste = self.pasted.is_some_and(|at| now - at < PASTE_SILENCE);
-        if follows_paste && !was_pasting {
+        // The end of the paste got lost: Ctrl-C after a pause ends it.
+        let is_broken_off =
+            was_pasting && bytes == [CTRL_C] && now - self.last_read > PASTE_END_DELAY;
+        if is_broken_off {
+            self.parser.push_pasted(&[]);
+        } else if follows_paste && !was_pasting {
             self.parser.push_pasted(bytes);
         } else {
             self.parser.push(bytes);

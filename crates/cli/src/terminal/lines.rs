@@ -1,12 +1,12 @@
 //! Reads whole lines from the user, for terminals without raw keys. A line is read only when one is wanted, so that
 //! prompts of other code can read the terminal in between.
 
-use super::{ANSWER_PAUSE, Output};
+use super::{ANSWER_PAUSE, ANSWER_SILENCE, Output};
 use crate::terminal::Region;
 use rustix::termios::{QueueSelector, tcflush};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, IsTerminal, Read};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::mpsc;
 use std::thread;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
@@ -99,10 +99,7 @@ impl LineReader {
     /// # Errors
     /// The lines do not come from a terminal, so nothing tells earlier ones from an answer.
     pub async fn discard(&mut self) -> io::Result<()> {
-        let terminal = match &self.terminal {
-            Some(terminal) => terminal.as_fd().try_clone_to_owned()?,
-            None => io::stdin().as_fd().try_clone_to_owned()?,
-        };
+        let terminal = self.input()?;
         loop {
             tcflush(&terminal, QueueSelector::IFlush)?;
             while self.lines.try_recv().is_ok() {
@@ -110,8 +107,25 @@ impl LineReader {
             }
             tokio::time::sleep(ANSWER_PAUSE).await;
             if rustix::io::ioctl_fionread(&terminal)? == 0 && self.lines.is_empty() {
-                return Ok(());
+                // The terminal counts only whole lines; the start of another one is no answer either.
+                return Ok(tcflush(&terminal, QueueSelector::IFlush)?);
             }
+        }
+    }
+
+    /// Whether more lines follow the last one at once, as in a pasted text.
+    pub async fn is_pasting(&self) -> bool {
+        tokio::time::sleep(ANSWER_SILENCE).await;
+        let waiting = self
+            .input()
+            .and_then(|input| Ok(rustix::io::ioctl_fionread(&input)?));
+        waiting.is_ok_and(|bytes| bytes > 0)
+    }
+
+    fn input(&self) -> io::Result<OwnedFd> {
+        match &self.terminal {
+            Some(terminal) => terminal.as_fd().try_clone_to_owned(),
+            None => io::stdin().as_fd().try_clone_to_owned(),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! A pager on the alternate screen, for texts that are longer than the terminal. The scrollback stays as it was.
 
 use super::text::{fit, width, wrap_lines};
-use super::{Key, KeyReader, Output};
+use super::{Key, KeyReader, Output, Region};
 use crate::screen::{columns, rows};
 use std::io;
 
@@ -23,9 +23,11 @@ pub async fn page(
     title: &str,
     lines: impl Fn(usize) -> Vec<String>,
 ) -> io::Result<PageEnd> {
+    Region::cover();
     Output::write_to_terminal(ENTER_ALTERNATE)?;
     let result = scroll(keys, title, lines).await;
     Output::write_to_terminal(LEAVE_ALTERNATE)?;
+    Region::uncover()?;
     result
 }
 

@@ -68,6 +68,8 @@ struct State {
     /// The row and the column of the region in which the cursor is.
     cursor_row: usize,
     cursor_column: usize,
+    /// What was printed while something else covers the screen, and where.
+    covered: Option<Vec<(Output, String)>>,
 }
 
 static STATE: Mutex<Option<State>> = Mutex::new(None);
@@ -99,6 +101,7 @@ impl Region {
             shown: LiveFrame::default(),
             cursor_row: 0,
             cursor_column: 0,
+            covered: None,
         });
     }
 
@@ -148,9 +151,30 @@ impl Region {
         }
     }
 
+    /// Draws and prints nothing until [`uncover`](Self::uncover), because the alternate screen is shown.
+    pub(super) fn cover() {
+        if let Some(state) = &mut *lock() {
+            state.covered = Some(Vec::new());
+        }
+    }
+
+    /// Prints what was meant to be printed since [`cover`](Self::cover).
+    pub(super) fn uncover() -> io::Result<()> {
+        let covered = lock().as_mut().and_then(|state| state.covered.take());
+        let mut printed = covered.into_iter().flatten();
+        printed.try_for_each(|(output, text)| Self::print(output, &text))
+    }
+
     /// Prints text that ends in a newline above the region, if there is one, otherwise as it is.
     pub fn print(output: Output, text: &str) -> io::Result<()> {
         match &mut *lock() {
+            Some(State {
+                covered: Some(covered),
+                ..
+            }) => {
+                covered.push((output, text.to_owned()));
+                Ok(())
+            }
             Some(state) => {
                 let frame = state.shown.clone();
                 let erased = state.erase();
@@ -188,6 +212,9 @@ impl Region {
 
 impl State {
     fn draw(&mut self, frame: &LiveFrame) -> io::Result<()> {
+        if self.covered.is_some() {
+            return Ok(());
+        }
         // The terminal moves and wraps what is on the screen at each new size. While the user drags the window, nothing is
         // drawn that could be left over.
         if window() != (self.columns, self.rows) {

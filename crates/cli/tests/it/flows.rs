@@ -8,6 +8,7 @@ mod commands;
 mod first_run;
 mod input;
 mod keys;
+mod lost_input;
 mod messages;
 mod narrow;
 mod plain;

@@ -24,8 +24,12 @@ pub(in crate::commands) async fn ask_plainly(question: &Question, lines: &mut Li
             _ => ' ',
         };
         let is_choice = question.choices().iter().any(|choice| choice.key == letter);
-        if !is_choice {
+        if !is_choice || lines.is_pasting().await {
             screen::say("  type one of the letters, then Enter; nothing runs before that");
+            // The rest of a pasted text is no answer either.
+            if lines.discard().await.is_err() {
+                return Reply::Wait;
+            }
             continue;
         }
         if let Some(answer) = question.simple_answer(letter) {

@@ -3,12 +3,9 @@
 
 use super::question::{Choice, GrantScope, Question, Reply};
 use crate::screen::{self, count};
-use crate::terminal::{ANSWER_PAUSE, Colour, Editor, Key, Palette, wrap_prefixed};
+use crate::terminal::{ANSWER_PAUSE, ANSWER_SILENCE, Colour, Editor, Key, Palette, wrap_prefixed};
 use std::iter::repeat;
-use std::time::{Duration, Instant};
-
-/// How long nothing may follow a key before it answers. The parts of a pasted text follow each other faster.
-const ANSWER_SILENCE: Duration = Duration::from_millis(60);
+use std::time::Instant;
 
 /// What a key did.
 pub(in crate::commands) enum PromptStep {
@@ -72,6 +69,15 @@ impl QuestionPrompt {
         }
     }
 
+    /// Returns what the user has written of a reason or a pattern.
+    pub(in crate::commands) fn into_written(self) -> Option<String> {
+        let mut editor = match self.stage {
+            Stage::Text(editor) => editor,
+            Stage::Keys | Stage::Pattern { .. } | Stage::Confirmation(_) => return None,
+        };
+        (!editor.is_empty()).then(|| editor.take())
+    }
+
     /// Says whether a part of the box is off the screen. Then no key allows the call before it was viewed.
     pub(in crate::commands) fn set_cut(&mut self, is_cut: bool) {
         self.is_cut = is_cut;
@@ -86,6 +92,19 @@ impl QuestionPrompt {
     pub(in crate::commands) fn set_viewed(&mut self) {
         self.is_viewed = true;
         self.was_ignored = false;
+    }
+
+    /// Whether Escape stops the turn. It does not say what became of an interrupted call, which is asked again later.
+    fn stops_turn(&self) -> bool {
+        self.question.is_permission() || !self.question.can_wait
+    }
+
+    fn leaving_reply(&self) -> Reply {
+        if self.stops_turn() {
+            Reply::Stop
+        } else {
+            Reply::Wait
+        }
     }
 
     fn must_view(&self) -> bool {
@@ -125,7 +144,10 @@ impl QuestionPrompt {
     /// Handles a key. `is_writing` says whether the user is in the middle of a message.
     pub(in crate::commands) fn handle(&mut self, key: &Key, is_writing: bool) -> PromptStep {
         if *key == Key::Ctrl('c') && !is_writing {
-            return PromptStep::Reply(Reply::Stop);
+            return PromptStep::Reply(self.leaving_reply());
+        }
+        if *key == Key::Escape && !is_writing && !self.is_armed && !self.stops_turn() {
+            return PromptStep::Reply(Reply::Wait);
         }
         if self.is_armed && self.undecided.is_empty() {
             return self.handle_armed(key);
@@ -203,7 +225,7 @@ impl QuestionPrompt {
 
     fn handle_choice(&mut self, key: &Key) -> PromptStep {
         match key {
-            Key::Escape => PromptStep::Reply(Reply::Stop),
+            Key::Escape => PromptStep::Reply(self.leaving_reply()),
             Key::Ctrl('d') => PromptStep::Reply(Reply::Wait),
             Key::Char(letter) if self.is_choice(*letter) => {
                 self.undecided.push(*letter);
@@ -302,10 +324,10 @@ impl QuestionPrompt {
                 } else {
                     choice_rows(&self.question.choices(), columns, palette)
                 });
-                let later = if self.question.can_wait {
-                    " · ctrl-d answers later"
-                } else {
-                    ""
+                let leave = match (self.stops_turn(), self.question.can_wait) {
+                    (false, _) => "esc answers later",
+                    (true, true) => "esc stops the turn · ctrl-d answers later",
+                    (true, false) => "esc stops the turn",
                 };
                 let accept = if self.question.is_accepted_edit {
                     " · shift-tab accepts edits"
@@ -321,7 +343,7 @@ impl QuestionPrompt {
                         "the window is too small for the call: v shows it, then the other keys count"
                             .to_owned()
                     }
-                    (true, _) => format!("press a key · esc stops the turn{later}{accept}{others}"),
+                    (true, _) => format!("press a key · {leave}{accept}{others}"),
                     (false, true) => format!(
                         "your message comes first: enter queues it, ctrl-u clears it{others}"
                     ),

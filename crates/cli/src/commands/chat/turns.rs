@@ -4,7 +4,9 @@ use super::Chat;
 use crate::commands::ask::ApprovalMode;
 use crate::commands::present::describe_pending;
 use crate::commands::turn_screen::{ActivityDetail, TurnDisplay, TurnScreen, title};
-use crate::commands::watch::{PromptContext, TurnRequest, TypedCommand, watch};
+use crate::commands::watch::{
+    PromptContext, TurnRequest, TypedCommand, WatchError, WatchedTurn, watch,
+};
 use crate::screen::{self, footer};
 use crate::terminal::{KeyReader, Output, Region, ScreenMode, wrap_prefixed};
 use lango::app::{Failure, FailureKind};
@@ -31,32 +33,41 @@ impl Chat<'_> {
             // The first stored event tells the user that the turn is resumed.
             (true, _) => {}
         }
-        self.run_turn(TurnRequest::Continue, None).await
+        self.run_turn(TurnRequest::Continue, None).await?;
+        Ok(())
     }
 
-    /// Runs a turn and shows it. Errors are printed and the chat continues; only a termination signal ends it.
+    /// Runs a turn and shows it. Errors are printed and the chat continues; only a termination signal ends it. Returns
+    /// whether the turn has started, so that its message is in the log.
     pub(super) async fn run_turn(
         &mut self,
         request: TurnRequest<'_>,
         typed_command: Option<&TypedCommand>,
-    ) -> Result<(), Failure> {
-        match self.show_turn(request, typed_command).await {
-            Err(failure) if failure.kind == FailureKind::Terminated => Err(failure),
-            Err(failure) => {
-                screen::say(&format!("error: {failure}"));
-                Ok(())
+    ) -> Result<bool, Failure> {
+        let started = Instant::now();
+        let watched = self.watch_turn(request, typed_command).await;
+        self.restore_screen()?;
+        match watched {
+            Ok(watched) => {
+                self.show_end(watched.end, started, typed_command.is_some())?;
+                Ok(true)
             }
-            Ok(()) => Ok(()),
+            Err(error) if error.failure.kind == FailureKind::Terminated => Err(error.failure),
+            Err(error) => {
+                screen::say(&format!("error: {}", error.failure));
+                if error.has_started {
+                    self.input.return_queued();
+                }
+                Ok(error.has_started)
+            }
         }
     }
 
-    async fn show_turn(
+    async fn watch_turn(
         &mut self,
         request: TurnRequest<'_>,
         typed_command: Option<&TypedCommand>,
-    ) -> Result<(), Failure> {
-        let started = Instant::now();
-        self.has_run = true;
+    ) -> Result<WatchedTurn, WatchError> {
         let display = TurnDisplay {
             screen: self.screen,
             progress: Output::Stdout,
@@ -99,9 +110,17 @@ impl Chat<'_> {
             ScreenMode::Live => Output::Stdout,
             ScreenMode::Plain => Output::Stderr,
         });
-        let watched = watch(&mut self.conversation, request, mode, context, view).await;
-        self.restore_screen()?;
-        let report = match watched?.end {
+        watch(&mut self.conversation, request, mode, context, view).await
+    }
+
+    /// Prints how a turn ended.
+    fn show_end(
+        &mut self,
+        end: TurnEnd,
+        started: Instant,
+        is_typed_command: bool,
+    ) -> Result<(), Failure> {
+        let report = match end {
             TurnEnd::Finished(report) => report,
             TurnEnd::Waiting(waiting) if waiting.is_empty() => return Ok(()),
             TurnEnd::Waiting(waiting) => {
@@ -114,7 +133,7 @@ impl Chat<'_> {
             self.input.return_queued();
         }
         // A command of the user costs nothing, and its line says how it ended.
-        if typed_command.is_some()
+        if is_typed_command
             && matches!(
                 report.outcome,
                 Outcome::Answered { .. } | Outcome::Cancelled
@@ -138,8 +157,9 @@ impl Chat<'_> {
     /// Opens the keyboard and the region again if a turn that failed has left them closed.
     fn restore_screen(&mut self) -> Result<(), Failure> {
         if self.screen == ScreenMode::Live {
-            if self.keys.is_none() {
-                self.keys = Some(KeyReader::open()?);
+            match &mut self.keys {
+                Some(keys) => keys.resume()?,
+                keys => *keys = Some(KeyReader::open()?),
             }
             if !Region::is_open() {
                 Region::open(Output::Stdout);

@@ -2,12 +2,12 @@
 
 use super::{ScreenAction, TurnScreen, title_working};
 use crate::commands::ask::{PromptStep, Question, QuestionPrompt, Reply, ask_plainly};
-use crate::commands::watch::termination_requested;
 use crate::screen::{self, QuestionEnd, columns, rows};
 use crate::terminal::{
     Key, KeyReader, LineReader, LineSource, LiveFrame, Output, PageEnd, Region, ScreenMode, page,
     suspend_process,
 };
+use lango::app::signals::{StopSignal, StopSignals};
 use std::io;
 use tokio::sync::oneshot;
 
@@ -30,12 +30,15 @@ impl TurnScreen<'_> {
             let lines = self
                 .lines
                 .get_or_insert_with(|| LineReader::open(LineSource::Terminal));
+            let mut signals = StopSignals::listen()?;
             let given = tokio::select! {
                 given = ask_plainly(&question, lines) => given,
                 // Another process has answered.
                 () = reply.closed() => return Ok(()),
-                _ = tokio::signal::ctrl_c() => Reply::Stop,
-                () = termination_requested() => Reply::Wait,
+                signal = signals.next() => match signal {
+                    StopSignal::Interrupt => Reply::Stop,
+                    StopSignal::Terminate => Reply::Wait,
+                },
             };
             let _ = reply.send(given);
             return Ok(());
@@ -209,9 +212,15 @@ impl TurnScreen<'_> {
 
     /// Takes the question off the screen, and prints the line that closes its box.
     fn close_question(&mut self, end: QuestionEnd) -> io::Result<()> {
-        if let Some((prompt, _)) = self.prompt.take() {
-            let line = self.activity.closing_line(prompt.question.id(), end);
-            self.print_line(&line)?;
+        let Some((prompt, _)) = self.prompt.take() else {
+            return Ok(());
+        };
+        let line = self.activity.closing_line(prompt.question.id(), end);
+        self.print_line(&line)?;
+        // What goes on to be typed would otherwise be sent without its beginning.
+        if let (Some(text), Some(input)) = (prompt.into_written(), &mut self.input) {
+            input.handle(&Key::Paste(text));
+            input.notify("the question was answered; your text is here and was not sent");
         }
         Ok(())
     }
@@ -228,7 +237,10 @@ impl TurnScreen<'_> {
         };
         let line = self.activity.closing_line(prompt.question.id(), end);
         let printed = self.print_line(&line);
-        *self.keys = None;
+        match (&mut self.keys, &self.input) {
+            (Some(keys), Some(_)) => keys.pause(),
+            (keys, _) => **keys = None,
+        }
         Region::close();
         self.is_suspended = true;
         let _ = sender.send(reply);
@@ -251,7 +263,10 @@ impl TurnScreen<'_> {
             Region::open(self.display.progress);
         }
         if self.input.is_some() {
-            *self.keys = Some(KeyReader::open()?);
+            match &mut self.keys {
+                Some(keys) => keys.resume()?,
+                keys => **keys = Some(KeyReader::open()?),
+            }
         }
         title_working(self.activity);
         self.show_held_updates()
@@ -285,6 +300,9 @@ impl TurnScreen<'_> {
     pub(super) fn return_from_outside(&mut self) -> io::Result<()> {
         if let Some((prompt, _)) = &mut self.prompt {
             prompt.disarm();
+        }
+        if let Some(answer) = &mut self.answer {
+            answer.resize(columns());
         }
         self.is_dirty = true;
         self.print_box_again()?;

@@ -3,7 +3,7 @@
 use super::TurnScreen;
 use crate::commands::streamed_answer::StreamedAnswer;
 use crate::screen::{self, Layout, columns};
-use crate::terminal::{Region, ScreenMode, wrap_prefixed};
+use crate::terminal::{Output, Region, ScreenMode, wrap_prefixed};
 use lango_core::{Event, EventBody};
 use lango_engine::TurnUpdate;
 use std::io;
@@ -15,19 +15,30 @@ impl TurnScreen<'_> {
         if let (TurnUpdate::Stored(_), Some(opening)) = (&update, self.display.opening.take()) {
             self.print_line(opening)?;
         }
-        if let (true, TurnUpdate::Stored(events)) = (self.display.prints_events, &update) {
-            for event in events.iter() {
-                screen::write_line(&screen::json(event, Layout::Line)?)?;
-            }
+        let is_held = self.prompt.is_some() || self.is_suspended;
+        if !is_held || !Output::Stdout.is_terminal() {
+            self.print_events(&update)?;
         }
         let lines = self.activity.update(&update);
-        if self.prompt.is_some() || self.is_suspended {
+        if is_held {
             if is_text(&update) || !lines.is_empty() {
                 self.held_updates.push((update, lines));
             }
             return Ok(());
         }
         self.show(&update, lines)
+    }
+
+    /// Prints events as lines of JSON, if the command wants them.
+    fn print_events(&self, update: &TurnUpdate) -> io::Result<()> {
+        let TurnUpdate::Stored(events) = update else {
+            return Ok(());
+        };
+        let events = events.iter().filter(|_| self.display.prints_events);
+        for event in events {
+            screen::write_line(&screen::json(event, Layout::Line)?)?;
+        }
+        Ok(())
     }
 
     /// Shows an update as text of the answer or as lines.
@@ -88,6 +99,10 @@ impl TurnScreen<'_> {
     /// Shows what happened while a question was open.
     pub(super) fn show_held_updates(&mut self) -> io::Result<()> {
         for (update, lines) in std::mem::take(&mut self.held_updates) {
+            // Anything else than the terminal has them already.
+            if Output::Stdout.is_terminal() {
+                self.print_events(&update)?;
+            }
             self.show(&update, lines)?;
         }
         Ok(())

@@ -83,6 +83,58 @@ fn what_was_typed_or_pasted_before_a_question_does_not_answer_it() {
     }
 }
 
+/// Opens a plain terminal in which a call waits for its question to be printed in full.
+fn plain_question(lango: &Lango, provider: &Provider) -> Tmux {
+    let flags = flags("openai", provider.server.url());
+    let flags: Vec<String> = flags.iter().map(|flag| format!("'{flag}'")).collect();
+    let command = format!("echo data | {BINARY} {} --plain run go", flags.join(" "));
+    let terminal = Tmux::start_shell(lango, WIDE, &command);
+    terminal.wait_for("wants to use fs_write");
+    terminal
+}
+
+fn writer() -> Provider {
+    Provider::new(vec![
+        delegate_and_finish("operator", "write"),
+        call("fs_write", json!({ "path": "a.md", "content": "x" })),
+        say("Done."),
+    ])
+}
+
+#[test]
+fn no_line_of_a_pasted_text_answers_a_plain_question() {
+    for pasted in ["thoughts on this:\nx\ny\nz\n", "y\nand so on\n"] {
+        let (provider, lango) = (writer(), Lango::new());
+        let terminal = plain_question(&lango, &provider);
+        terminal.wait_for("ctrl-d answers later >");
+        terminal.send_bytes(pasted.as_bytes());
+        terminal.wait_until("the question again", |screen| {
+            screen.matches("ctrl-d answers later >").count() == 2
+        });
+        assert!(!lango.workspace().join("a.md").exists(), "{pasted}");
+        terminal.say("n");
+        assert_eq!(terminal.exit_code(), 0);
+        assert!(!lango.workspace().join("a.md").exists(), "{pasted}");
+    }
+}
+
+#[test]
+fn a_letter_that_was_typed_before_the_keys_were_printed_does_not_answer_a_plain_question() {
+    let (provider, lango) = (writer(), Lango::new());
+    let terminal = plain_question(&lango, &provider);
+    terminal.type_text("y");
+    terminal.wait_for("ctrl-d answers later >");
+    terminal.press(&["Enter"]);
+    terminal.wait_for("type one of the letters");
+    assert!(!lango.workspace().join("a.md").exists());
+    terminal.wait_until("the question again", |screen| {
+        screen.matches("ctrl-d answers later >").count() == 2
+    });
+    terminal.say("y");
+    assert_eq!(terminal.exit_code(), 0);
+    assert!(lango.workspace().join("a.md").exists());
+}
+
 #[test]
 fn without_a_live_screen_lines_say_what_takes_long() {
     let provider = Provider::new(vec![

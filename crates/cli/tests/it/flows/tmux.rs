@@ -116,6 +116,13 @@ impl Tmux {
         self.tmux(&["send-keys", "-l", "--", text]);
     }
 
+    /// Sends these bytes at once, as a slow connection delivers what was typed.
+    pub(super) fn send_bytes(&self, bytes: &[u8]) {
+        let bytes: Vec<String> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        let bytes: Vec<&str> = bytes.iter().map(String::as_str).collect();
+        self.press(&[&["-H"], &bytes[..]].concat());
+    }
+
     /// Pastes this text, as a terminal does that marks what is pasted.
     pub(super) fn paste(&self, text: &str) {
         self.tmux(&["set-buffer", "--", text]);
@@ -126,6 +133,15 @@ impl Tmux {
     pub(super) fn say(&self, line: &str) {
         self.type_text(line);
         self.press(&["Enter"]);
+    }
+
+    /// Ends the program at once, as a crash does.
+    pub(super) fn kill(&self) {
+        let process = self.process.unwrap();
+        kill_process(process, Signal::KILL).unwrap();
+        while is_running(process) {
+            thread::sleep(POLL_INTERVAL);
+        }
     }
 
     /// Changes the size of the terminal.

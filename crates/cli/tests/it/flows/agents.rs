@@ -3,7 +3,7 @@
 use super::tmux::{NARROW, Tmux, WIDE};
 use super::{last_seconds, spinner_rows};
 use crate::lango::Lango;
-use crate::models::Provider;
+use crate::models::{Provider, flags};
 use lango_testkit::model::{call, calls, say};
 use lango_testkit::wire_server::ScriptedAnswer;
 use serde_json::json;
@@ -72,9 +72,9 @@ fn agents_that_work_at_the_same_time_are_a_tree_and_each_ends_with_its_time() {
     }
 }
 
-#[test]
-fn a_question_is_asked_and_answered_while_another_agent_works() {
-    let provider = Provider::answering(|request| {
+/// Starts a provider with two agents: the operator wants to write a file, and the planner plans for this time.
+fn writer_and_planner(time: Duration) -> Provider {
+    Provider::answering(move |request| {
         let messages = request.body["messages"].as_array().unwrap();
         let is_first = messages.last().unwrap()["role"] == "user";
         let is_root = request.functions().iter().any(|name| name == "delegate");
@@ -90,9 +90,14 @@ fn a_question_is_asked_and_answered_while_another_agent_works() {
                 call("fs_write", json!({ "path": "new.md", "content": "x" })).into()
             }
             (false, false) => say("Written.").into(),
-            (false, true) => ScriptedAnswer::from(say("A plan.")).after(Duration::from_secs(6)),
+            (false, true) => ScriptedAnswer::from(say("A plan.")).after(time),
         }
-    });
+    })
+}
+
+#[test]
+fn a_question_is_asked_and_answered_while_another_agent_works() {
+    let provider = writer_and_planner(Duration::from_secs(6));
     for size in [WIDE, NARROW] {
         let lango = Lango::new();
         let terminal = Tmux::chat(&lango, size, provider.server.url());
@@ -109,6 +114,26 @@ fn a_question_is_asked_and_answered_while_another_agent_works() {
         assert!(screen.contains("operator: Written."), "{screen}");
         assert!(lango.workspace().join("new.md").exists());
     }
+}
+
+#[test]
+fn events_of_another_agent_do_not_push_a_question_off_the_screen() {
+    let provider = writer_and_planner(Duration::from_secs(3));
+    let lango = Lango::new();
+    let mut arguments = flags("openai", provider.server.url());
+    arguments.extend(["run", "--jsonl", "go"].map(str::to_owned));
+    let terminal = Tmux::start(&lango, WIDE, &arguments, &[]);
+    let screen = terminal.wait_for("press a key");
+    assert!(screen.contains("1 agent at work"), "{screen}");
+    let screen = terminal.wait_until("the end of the planner's work", |screen| {
+        !screen.contains("at work")
+    });
+    let (_, question) = screen.split_once("┌ operator wants to use").unwrap();
+    assert!(!question.contains("planner"), "{screen}");
+    terminal.press(&["y"]);
+    assert_eq!(terminal.exit_code(), 0);
+    let scrollback = terminal.scrollback().replace('\n', "");
+    assert!(scrollback.contains("\"A plan.\""), "{scrollback}");
 }
 
 fn branch(screen: &str, mark: &str, agent: &str) -> bool {

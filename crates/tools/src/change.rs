@@ -72,14 +72,15 @@ impl Change {
         self
     }
 
-    /// Says why an undo could not restore the replaced file, which has this size, if its original would not be saved.
+    /// Says why an undo could not restore the replaced file, if its original would not be saved. The file has this size,
+    /// and this content if it was read.
     pub(crate) fn with_undo_check(
         mut self,
         (undo, caller): (Option<&UndoStore>, &Caller),
         target: &TargetPath<'_>,
-        size: u64,
+        file: (u64, Option<&[u8]>),
     ) -> Self {
-        let unsaved = undo.and_then(|undo| undo.reason_not_saved(caller, &target.path(), size));
+        let unsaved = undo.and_then(|undo| undo.reason_not_saved(caller, &target.path(), file));
         self.edit.irreversible = unsaved.map(|reason| {
             let path = shown(target);
             format!("`lango undo` could not restore `{path}`, because {reason}").into()

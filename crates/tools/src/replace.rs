@@ -4,7 +4,7 @@
 //! to it keep the old content.
 
 use cap_std::fs::{Dir, File, OpenOptions, OpenOptionsExt, Permissions, PermissionsExt};
-use rustix::fs::{RenameFlags, renameat_with};
+use rustix::fs::{Mode, OFlags, RenameFlags, fsync, openat, renameat_with};
 use rustix::io::Errno;
 use std::ffi::OsStr;
 use std::hash::{BuildHasher, RandomState};
@@ -93,6 +93,14 @@ fn rename_with(folder: &Dir, from: &OsStr, to: &OsStr, flags: RenameFlags) -> io
         Err(Errno::INVAL | Errno::NOSYS) => Ok(false),
         Err(error) => Err(error.into()),
     }
+}
+
+/// Waits until the names in a folder are on the disk.
+pub(crate) fn sync_folder(dir: &Dir) -> io::Result<()> {
+    // The handle itself is only a reference to the folder.
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let opened = openat(dir, ".", flags, Mode::empty())?;
+    Ok(fsync(opened)?)
 }
 
 /// Returns a random name for a temporary file.

@@ -7,7 +7,7 @@ mod transfer;
 
 use crate::Workspace;
 use crate::file_error::FileError;
-use crate::replace::random_number;
+use crate::replace::{random_number, sync_folder, write_temporary};
 use crate::requested_path::RequestedPath;
 use crate::show;
 use crate::target_path::TargetPath;
@@ -191,6 +191,33 @@ impl Trash {
                     let _ = folder.remove_file(record_name(&item.id));
                 }
                 Err(self.explain(error, &item).into())
+            }
+        }
+    }
+
+    /// Stores a version of a file that is no longer at this path.
+    pub(crate) fn put_version(
+        &self,
+        path: &Path,
+        content: &[u8],
+        mode: u32,
+    ) -> Result<TrashItem, TrashError> {
+        let folder = self.open_or_create().map_err(|cause| self.failed(cause))?;
+        let contents = Contents::of_file(content.len() as u64);
+        let item = self.reserve(&folder, path.to_owned(), &contents)?;
+        let stored = write_temporary(&folder, content, Some(mode))
+            .map_err(TransferError::from)
+            .and_then(|(temporary, _)| {
+                let (from, to) = (temporary.as_ref(), item.id.as_ref());
+                transfer((&folder, from), (&folder, to), MAX_COPIED_BYTES)
+            })
+            .and_then(|()| Ok(sync_folder(&folder)?));
+        match stored {
+            Ok(()) => Ok(item),
+            Err(error) => {
+                // The failure to store it is the one to report.
+                let _ = folder.remove_file(record_name(&item.id));
+                Err(self.explain(error, &item))
             }
         }
     }

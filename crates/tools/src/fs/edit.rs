@@ -144,10 +144,11 @@ impl<'a> Edit<'a> {
 
     /// Returns the change. It replaces the lines that differ; those around them may change before it is made.
     fn change(&self, undo: (Option<&UndoStore>, &Caller)) -> Change {
+        let before = self.before.as_bytes();
         let change = Change::of_file(&self.target, &self.after);
         change
             .replacing(differing_lines(&self.before, &self.after).as_bytes())
-            .with_undo_check(undo, &self.target, self.before.len() as u64)
+            .with_undo_check(undo, &self.target, (before.len() as u64, Some(before)))
     }
 }
 

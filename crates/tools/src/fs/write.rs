@@ -94,10 +94,10 @@ fn change(
         Some(Original::Absent) => change.replacing(b""),
         Some(Original::File { bytes, .. }) => {
             let change = change.replacing(bytes);
-            change.with_undo_check(undo, target, bytes.len() as u64)
+            change.with_undo_check(undo, target, (bytes.len() as u64, Some(bytes)))
         }
         // What it replaces is not shown.
-        Some(Original::Large { size }) => change.with_undo_check(undo, target, *size),
+        Some(Original::Large { size }) => change.with_undo_check(undo, target, (*size, None)),
         None => change.that_fails(),
     }
 }

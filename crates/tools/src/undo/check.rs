@@ -18,8 +18,10 @@ pub struct UndoStep {
     pub path: String,
     #[serde(flatten)]
     pub action: UndoAction,
-    /// Whether something else changed the file between two changes of the turn. Undoing discards that too.
+    /// Whether something else changed the file between two changes of the turn. Undoing moves what it left to the trash.
     pub has_other_changes: bool,
+    /// Whether some of that was not saved, so that undoing discards it.
+    pub discards_other_changes: bool,
 }
 
 /// How a step is undone.
@@ -61,7 +63,8 @@ impl TurnRecord {
             UndoStep {
                 path: relative(workspace, &step.path),
                 action,
-                has_other_changes: step.has_other_changes,
+                has_other_changes: step.has_unsaved_changes || !step.other_versions.is_empty(),
+                discards_other_changes: step.has_unsaved_changes,
             }
         };
         steps.iter().enumerate().rev().map(check).collect()

@@ -5,7 +5,6 @@ use cap_fs_ext::DirExt;
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, DirBuilder, DirBuilderExt, OpenOptions, OpenOptionsExt};
 use lango_core::{SessionId, TurnId};
-use rustix::fs::{Mode, OFlags, fsync, openat};
 use sha2::{Digest as _, Sha256};
 use std::ffi::OsString;
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -90,14 +89,6 @@ pub(super) fn append_line(dir: &Dir, line: &RecordLine) -> io::Result<()> {
     text.push(b'\n');
     file.write_all(&text)?;
     file.sync_all()
-}
-
-/// Waits until the names in a folder are on the disk.
-pub(super) fn sync_folder(dir: &Dir) -> io::Result<()> {
-    // The handle itself is only a reference to the folder.
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let opened = openat(dir, ".", flags, Mode::empty())?;
-    Ok(fsync(opened)?)
 }
 
 /// Ignores that something does not exist.

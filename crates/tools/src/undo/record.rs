@@ -63,7 +63,7 @@ pub(super) enum Before {
         #[serde(flatten)]
         content: Fingerprint,
         mode: u32,
-        /// The number of the saved original; `None` if an earlier change of the turn saved the one to restore.
+        /// The number under which this version is saved; `None` if an earlier change of the turn saved or wrote it.
         saved: Option<u32>,
     },
     /// A file that was not saved.

@@ -3,12 +3,14 @@
 //! followed.
 
 use super::check::{CHANGED, UndoAction, locate, relative};
-use super::files::{found, sync_folder};
+use super::files::found;
 use super::original::{Fingerprint, mode_of};
 use super::record::{After, Before, TurnRecord};
 use super::steps::Step;
 use super::storage::UndoError;
-use crate::replace::{exchange, rename_without_replacing, temporary_name, write_temporary};
+use crate::replace::{
+    exchange, rename_without_replacing, sync_folder, temporary_name, write_temporary,
+};
 use crate::{Trash, Workspace};
 use cap_std::fs::{Dir, File, Metadata, MetadataExt};
 use rustix::fs::{Gid, Uid, fchown};
@@ -82,7 +84,7 @@ impl TurnRecord {
         results
     }
 
-    /// Deletes the originals of files that were restored.
+    /// Deletes what is saved of files that were restored.
     pub fn delete_restored(&self, results: &[UndoResult]) -> Result<(), UndoError> {
         let steps = self.steps();
         let skipped = steps
@@ -90,11 +92,7 @@ impl TurnRecord {
             .rev()
             .zip(results)
             .filter(|(_, result)| matches!(result.outcome, UndoOutcome::Skipped { .. }));
-        let saved = skipped.filter_map(|(step, _)| match step.before {
-            Before::File { saved, .. } => saved,
-            _ => None,
-        });
-        let saved: Vec<u32> = saved.collect();
+        let saved: Vec<u32> = skipped.flat_map(|(step, _)| step.saved()).collect();
         let dir = self.open()?;
         for number in (1..=self.counts().1).filter(|number| !saved.contains(number)) {
             found(dir.remove_file(number.to_string()))?;
@@ -103,7 +101,13 @@ impl TurnRecord {
     }
 
     fn undo_step(&self, workspace: &Workspace, trash: &Trash, step: &Step) -> UndoOutcome {
-        let done = match self.action(workspace, trash, step) {
+        let action = self.action(workspace, trash, step);
+        if !matches!(action, UndoAction::Refuse { .. })
+            && let Err(reason) = self.keep_other_versions(trash, step)
+        {
+            return UndoOutcome::Skipped { reason };
+        }
+        let done = match action {
             UndoAction::Nothing => return UndoOutcome::Unchanged,
             UndoAction::Refuse { reason } => Err(reason),
             UndoAction::Restore => self.restore_file(workspace, step),
@@ -124,6 +128,17 @@ impl TurnRecord {
             Ok(()) => UndoOutcome::Restored,
             Err(reason) => UndoOutcome::Skipped { reason },
         }
+    }
+
+    /// Puts what others wrote between two changes of the turn into the trash: the store deletes it after the undo.
+    fn keep_other_versions(&self, trash: &Trash, step: &Step) -> Result<(), String> {
+        for version in &step.other_versions {
+            let bytes = self.original(version.saved, &version.content);
+            let bytes = bytes.map_err(|error| error.to_string())?;
+            let kept = trash.put_version(&step.path, &bytes, version.mode);
+            kept.map_err(|error| error.to_string())?;
+        }
+        Ok(())
     }
 
     fn restore_file(&self, workspace: &Workspace, step: &Step) -> Result<(), String> {

@@ -38,4 +38,5 @@ mod undo_attributes;
 mod undo_kills;
 mod undo_races;
 mod undo_records;
+mod undo_versions;
 mod write;

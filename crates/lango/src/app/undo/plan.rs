@@ -215,7 +215,14 @@ fn step_line(step: &UndoStep) -> String {
         UndoAction::Refuse { reason } => format!("  cannot restore {path}: {reason}"),
     };
     if step.has_other_changes {
-        line.push_str(" (a command or someone else changed it too during the turn; that is lost)");
+        let fate = if step.discards_other_changes {
+            "is lost"
+        } else {
+            "goes to the trash"
+        };
+        line.push_str(&format!(
+            " (a command or someone else changed it too during the turn; that {fate})"
+        ));
     }
     line
 }

@@ -24,6 +24,9 @@ const SCRIPT_MARK: &[u8] = b"#!";
 /// Stands for the digest of what is replaced, if the call failed when it was inspected: the user saw no change.
 const NOTHING_SEEN: &str = "nothing";
 
+/// Why an undo could not restore a file if there is no undo store.
+const NO_STORE: &str = "originals are not saved in this run";
+
 /// Facts about a change.
 #[derive(Debug, Default)]
 pub(crate) struct Change {
@@ -80,7 +83,10 @@ impl Change {
         target: &TargetPath<'_>,
         file: (u64, Option<&[u8]>),
     ) -> Self {
-        let unsaved = undo.and_then(|undo| undo.reason_not_saved(caller, &target.path(), file));
+        let unsaved = match undo {
+            Some(undo) => undo.reason_not_saved(caller, &target.path(), file),
+            None => Some(NO_STORE.to_owned()),
+        };
         self.edit.irreversible = unsaved.map(|reason| {
             let path = shown(target);
             format!("`lango undo` could not restore `{path}`, because {reason}").into()

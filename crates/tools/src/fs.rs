@@ -33,7 +33,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use std::sync::Arc;
 
 /// Creates the tools that read and change the files of a workspace. Deleted files go to the trash. With an undo store,
-/// the changes of a turn can be undone.
+/// the changes of a turn can be undone; without one, mode `accept-edits` asks before a file is replaced.
 pub fn file_tools(
     workspace: &Workspace,
     trash: &Trash,

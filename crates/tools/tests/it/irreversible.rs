@@ -103,6 +103,41 @@ fn a_change_beyond_the_limits_of_its_turn_is_irreversible() {
 }
 
 #[test]
+fn without_an_undo_store_replacing_a_file_is_irreversible() {
+    let fixture = FileFixture::new().without_undo();
+    fixture.write("a.txt", "old");
+    let edit = json!({ "path": "a.txt", "old": "old", "new": "new" });
+    for (tool, arguments) in [("fs_write", write("a.txt")), ("fs_edit", edit)] {
+        let found = irreversible(&fixture, tool, arguments).expect(tool);
+        let expected =
+            "`lango undo` could not restore `a.txt`, because originals are not saved in this run";
+        assert_eq!(found, expected, "{tool}");
+    }
+    for (tool, arguments) in [
+        ("fs_write", write("new.txt")),
+        ("fs_mkdir", json!({ "path": "new" })),
+        // It goes to the trash.
+        ("fs_delete", json!({ "path": "a.txt" })),
+    ] {
+        assert_eq!(irreversible(&fixture, tool, arguments), None, "{tool}");
+    }
+    let refused = fixture.call_inspected("fs_write", write("a.txt"), ordinary_edit());
+    let refused = refused.expect_err("it was not approved").message;
+    assert!(refused.contains("has not approved"), "{refused}");
+    assert_eq!(fixture.read("a.txt"), "old");
+    fixture.text("fs_write", write("a.txt"));
+    assert_eq!(fixture.read("a.txt"), "new");
+}
+
+/// Returns the inspection of an edit that needs no question.
+fn ordinary_edit() -> Inspection {
+    Inspection {
+        edit: Some(Box::default()),
+        ..Inspection::default()
+    }
+}
+
+#[test]
 fn a_call_inspected_as_an_ordinary_edit_replaces_nothing_that_is_not_saved() {
     let fixture = limited();
     let names = ["a", "b", "c", "d", "e"];

@@ -5,7 +5,6 @@ use crate::entry_kind::EntryKind;
 use crate::file_error::FileError;
 use crate::folder::{Folder, OpenError};
 use crate::guard::guarded_target;
-use crate::replace::{self, ExecutableBits};
 use crate::resolve::{FollowedLink, ResolvedPath};
 use crate::roots::Roots;
 use crate::show;
@@ -222,25 +221,6 @@ impl<'a> TargetPath<'a> {
             })?;
         }
         Ok(is_new)
-    }
-
-    /// Creates or replaces the file at this path atomically.
-    pub(crate) fn replace(
-        &mut self,
-        content: &[u8],
-        bits: ExecutableBits,
-    ) -> Result<(), FileError> {
-        self.create_parents()?;
-        let path = self.display_path.clone();
-        let Some((folder, name)) = self.parent_and_name() else {
-            return Err(FileError::IsFolder { path });
-        };
-        replace::replace(folder.dir(), name, content, bits).map_err(|cause| {
-            match self.explain(cause) {
-                FileError::Failed { path, cause } => FileError::NotWritten { path, cause },
-                error => error,
-            }
-        })
     }
 
     /// Turns an error of the operating system into one that the model can act on.

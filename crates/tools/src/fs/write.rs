@@ -1,7 +1,8 @@
 //! `fs_write`: creates a file or replaces its whole content.
 
+use super::replace::replace;
 use super::text::{CurrentContent, expect_replaceable};
-use super::{ChangeFunctions, FileContext, modifying_tool, preview_lines, replace};
+use super::{ChangeFunctions, FileContext, modifying_tool, preview_lines};
 use crate::change::Change;
 use crate::declaration::Call;
 use crate::diff;
@@ -97,7 +98,7 @@ fn change(
             change.with_undo_check(undo, target, (bytes.len() as u64, Some(bytes)))
         }
         // What it replaces is not shown.
-        Some(Original::Large { size }) => change.with_undo_check(undo, target, (*size, None)),
+        Some(Original::Large { size, .. }) => change.with_undo_check(undo, target, (*size, None)),
         None => change.that_fails(),
     }
 }

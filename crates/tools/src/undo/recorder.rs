@@ -121,7 +121,7 @@ impl LockedTurn<'_> {
             Original::Absent => {
                 return Ok(self.creation(record, &write.path, after));
             }
-            Original::Large { size } => {
+            Original::Large { size, .. } => {
                 let limit = self.store.limits().file_bytes;
                 let reason = Unsaved::FileTooLarge { size: *size, limit };
                 return Ok(change(&write.path, Before::Unsaved { reason }, after));

@@ -9,7 +9,8 @@ use super::record::{After, Before, TurnRecord};
 use super::steps::Step;
 use super::storage::UndoError;
 use crate::replace::{
-    exchange, rename_without_replacing, sync_folder, temporary_name, write_temporary,
+    ReplaceError, exchange_expected, rename_without_replacing, sync_folder, temporary_name,
+    write_temporary,
 };
 use crate::{Trash, Workspace};
 use cap_std::fs::{Dir, File, Metadata, MetadataExt};
@@ -224,6 +225,16 @@ impl From<io::Error> for Refusal {
     }
 }
 
+impl From<ReplaceError> for Refusal {
+    fn from(error: ReplaceError) -> Self {
+        match error {
+            ReplaceError::Changed => Self::Changed,
+            ReplaceError::Moved(name) => Self::Moved(name),
+            ReplaceError::Failed(error) => error.into(),
+        }
+    }
+}
+
 /// The owner and the permissions of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Attributes {
@@ -270,8 +281,7 @@ impl Attributes {
 /// The permissions that a write carries over to an ordinary file.
 const NOT_EXECUTABLE: u32 = 0o666;
 
-/// Exchanges the file `name` for its original, if it is what the turn wrote. Compares before the exchange, because others
-/// should not see one that is reverted, and afterwards, because someone may have been faster.
+/// Exchanges the file `name` for its original, if it is what the turn wrote.
 fn put_back(
     folder: &Dir,
     name: &OsStr,
@@ -283,36 +293,19 @@ fn put_back(
         let is_same = Attributes::of(folder, name).is_ok_and(|found| found == current);
         is_same && written.matches(folder, name)
     };
-    if !is_written(name) {
-        return Err(Refusal::Changed);
-    }
     let mode = current.mode_of_original(mode);
     let (temporary, file) = write_temporary(folder, original, Some(mode))?;
-    let identity = file.metadata().map(|own| (own.dev(), own.ino()))?;
-    let is_own = || {
-        let found = folder.symlink_metadata(&temporary);
-        found.is_ok_and(|found| (found.dev(), found.ino()) == identity)
-    };
-    let owned = current.set_owner(&file);
-    let put = match owned.and_then(|()| Ok(exchange(folder, temporary.as_ref(), name)?)) {
-        Ok(true) if is_written(temporary.as_ref()) => {
-            return Ok(folder.remove_file(&temporary)?);
-        }
-        Ok(true) => match exchange(folder, temporary.as_ref(), name) {
-            Ok(_) if is_own() => Err(Refusal::Changed),
-            // Someone has replaced the original too, or removed it.
-            Ok(_) | Err(_) => return Err(Refusal::Moved(temporary)),
-        },
-        // The file system cannot exchange files, so this comparison is the last one.
-        Ok(false) if is_written(name) => {
-            return Ok(folder.rename(&temporary, folder, name)?);
-        }
-        Ok(false) => Err(Refusal::Changed),
-        Err(refusal) => Err(refusal),
-    };
-    // The refusal is what to report.
-    let _ = folder.remove_file(&temporary);
-    put
+    if let Err(refusal) = current.set_owner(&file) {
+        // The refusal is what to report.
+        let _ = folder.remove_file(&temporary);
+        return Err(refusal);
+    }
+    Ok(exchange_expected(
+        folder,
+        name,
+        (temporary, file),
+        is_written,
+    )?)
 }
 
 /// Removes the file `name`, if it is what the turn wrote: moves it to another name first, and back if it is not.

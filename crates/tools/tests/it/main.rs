@@ -40,3 +40,4 @@ mod undo_races;
 mod undo_records;
 mod undo_versions;
 mod write;
+mod write_races;

@@ -16,6 +16,9 @@ use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
 
+/// Maximum number of folders and files that one call creates.
+const MAX_NEW_NAMES: usize = 64;
+
 /// A file or folder that exists, or a path where one can be created.
 #[derive(Debug)]
 pub(crate) struct TargetPath<'a> {
@@ -175,6 +178,17 @@ impl<'a> TargetPath<'a> {
             Access::Read => Err(FileError::ReadOnly { path }),
             Access::None => Err(FileError::Missing { path }),
         }
+    }
+
+    /// Fails if too many folders are missing.
+    pub(crate) fn expect_few_new_folders(&self) -> Result<(), FileError> {
+        if self.resolved.names.len() <= MAX_NEW_NAMES {
+            return Ok(());
+        }
+        Err(FileError::TooManyFolders {
+            path: self.display_path.clone(),
+            limit: MAX_NEW_NAMES,
+        })
     }
 
     /// Returns the guarded target if other programs act on this path. Every change of it needs the user's approval.

@@ -13,9 +13,6 @@ use lango_core::Caller;
 use std::path::{Path, PathBuf};
 use std::sync::MutexGuard;
 
-/// Maximum number of recorded changes of a turn. Further ones are made, but an undo only knows the calls.
-const MAX_CHANGES: usize = 1_000;
-
 /// The recorder of one call. While it exists, no other call of the turn changes files. Without a store it records
 /// nothing.
 pub(crate) struct Recorder<'a> {
@@ -97,7 +94,7 @@ impl<'a> Recorder<'a> {
             return Ok(());
         };
         let record = turn.store.open_or_create(&turn.turn)?;
-        if record.counts().0 >= MAX_CHANGES {
+        if record.full().is_some() {
             return Ok(());
         }
         let line = RecordLine::Call(CallLine {
@@ -191,8 +188,8 @@ impl UndoStore {
         // If the record cannot be read, the call is refused when it runs.
         let record = self.turn(&caller.session, &caller.turn).ok()?;
         if let Some(record) = &record {
-            if record.counts().0 >= MAX_CHANGES {
-                return Some(Unsaved::TooManyFiles { limit: MAX_CHANGES });
+            if let Some(reason) = record.full() {
+                return Some(reason);
             }
             if content.is_some_and(|content| is_known(record, path, &Fingerprint::of(content))) {
                 return None;

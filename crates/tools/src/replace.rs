@@ -15,6 +15,9 @@ use std::io::{self, Write};
 /// Number of other random names to try if a name is taken.
 const MAX_RETRIES: usize = 8;
 
+/// The end of the names of temporary files.
+const TEMPORARY_END: &str = ".lango-new";
+
 /// The mode of a file whose content others may not be allowed to read.
 const PRIVATE_MODE: u32 = 0o600;
 
@@ -189,7 +192,13 @@ pub(crate) fn sync_folder(dir: &Dir) -> io::Result<()> {
 
 /// Returns a random name for a temporary file.
 pub(crate) fn temporary_name() -> String {
-    format!(".{:016x}.lango-new", random_number())
+    format!(".{:016x}{TEMPORARY_END}", random_number())
+}
+
+/// Whether this is the name of a temporary file. One that is old was left by a crash.
+pub(crate) fn is_temporary(name: &OsStr) -> bool {
+    let name = name.as_encoded_bytes();
+    name.starts_with(b".") && name.ends_with(TEMPORARY_END.as_bytes())
 }
 
 /// Returns a random number, different in every process. Not suitable for cryptography.

@@ -33,6 +33,7 @@ mod special;
 mod stat;
 mod support;
 mod trash;
+mod trash_copies;
 mod undo;
 mod undo_attributes;
 mod undo_kills;

@@ -63,7 +63,8 @@ impl TurnRecord {
     ) -> Vec<UndoResult> {
         let mut results = Vec::new();
         let mut stopped = None;
-        for step in self.steps().iter().rev() {
+        let steps = self.steps();
+        for (at, step) in steps.iter().enumerate().rev() {
             if stopped.is_none() && !is_allowed() {
                 stopped = Some("another process has taken over the session");
             }
@@ -71,7 +72,7 @@ impl TurnRecord {
                 Some(reason) => UndoOutcome::Skipped {
                     reason: reason.to_owned(),
                 },
-                None => self.undo_step(workspace, trash, step),
+                None => self.undo_step((workspace, trash), step, &steps[..at]),
             };
             let is_skipped = matches!(outcome, UndoOutcome::Skipped { .. });
             if is_skipped && mode == UndoMode::Whole {
@@ -101,8 +102,13 @@ impl TurnRecord {
         Ok(())
     }
 
-    fn undo_step(&self, workspace: &Workspace, trash: &Trash, step: &Step) -> UndoOutcome {
-        let action = self.action(workspace, trash, step);
+    fn undo_step(
+        &self,
+        (workspace, trash): (&Workspace, &Trash),
+        step: &Step,
+        earlier: &[Step],
+    ) -> UndoOutcome {
+        let action = self.action((workspace, trash), step, earlier);
         if !matches!(action, UndoAction::Refuse { .. })
             && let Err(reason) = self.keep_other_versions(trash, step)
         {

@@ -36,6 +36,7 @@ mod trash;
 mod trash_copies;
 mod undo;
 mod undo_attributes;
+mod undo_interrupted;
 mod undo_kills;
 mod undo_races;
 mod undo_records;

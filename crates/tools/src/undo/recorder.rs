@@ -136,7 +136,8 @@ impl LockedTurn<'_> {
             return Ok(change(&write.path, before(None), after));
         }
         let size = bytes.len() as u64;
-        if let Some(reason) = exceeded_limit(self.store.limits(), Some(record), size)? {
+        if let Some(reason) = unsaved_reason(self.store.limits(), Some(record), &write.path, size)?
+        {
             return Ok(change(&write.path, Before::Unsaved { reason }, after));
         }
         let number = record.counts().1 + 1;
@@ -195,7 +196,7 @@ impl UndoStore {
                 return None;
             }
         }
-        exceeded_limit(self.limits(), record.as_ref(), size).ok()?
+        unsaved_reason(self.limits(), record.as_ref(), path, size).ok()?
     }
 }
 
@@ -205,12 +206,20 @@ fn is_known(record: &TurnRecord, path: &Path, content: &Fingerprint) -> bool {
     step_that_wrote(&mut steps, path).is_some_and(|step| step.has_version(content))
 }
 
-/// Returns the limit that saving one more original of this size in the record of a turn would exceed.
-fn exceeded_limit(
+/// Returns why a version of a file, which has this size, is not saved in the record of a turn: that would exceed a limit,
+/// or an undo leaves the file as it is because its original was not saved.
+fn unsaved_reason(
     limits: &UndoLimits,
     record: Option<&TurnRecord>,
+    path: &Path,
     size: u64,
 ) -> Result<Option<Unsaved>, UndoError> {
+    let mut steps = record.map(TurnRecord::steps).unwrap_or_default();
+    if let Some(step) = step_that_wrote(&mut steps, path)
+        && let Before::Unsaved { reason } = step.before
+    {
+        return Ok(Some(reason));
+    }
     if size > limits.file_bytes {
         let limit = limits.file_bytes;
         return Ok(Some(Unsaved::FileTooLarge { size, limit }));

@@ -119,6 +119,25 @@ fn replacing_a_version_that_is_not_saved_is_irreversible() {
     assert!(fixture.check_undo("t_1")[0].discards_other_changes);
 }
 
+/// An undo leaves the file as it is, so it would never move a saved version to the trash.
+#[test]
+fn replacing_a_version_of_a_file_whose_original_is_not_saved_is_irreversible() {
+    let limits = UndoLimits {
+        file_bytes: 100,
+        ..UndoLimits::default()
+    };
+    let fixture = FileFixture::new().with_undo_limits(limits);
+    fixture.write("a.txt", "x".repeat(101));
+    fixture.text("fs_write", write("a.txt", "first"));
+    let second = || write("a.txt", "second");
+    assert_eq!(irreversible(&fixture, "fs_write", second()), None);
+    fixture.write("a.txt", "mine");
+    let reason = irreversible(&fixture, "fs_write", second()).expect("it is not saved");
+    assert!(reason.contains("too large to save: 101 B"), "{reason}");
+    fixture.text("fs_write", second());
+    assert!(fixture.check_undo("t_1")[0].discards_other_changes);
+}
+
 #[test]
 fn a_version_is_preserved_until_its_file_is_undone() {
     let fixture = FileFixture::new();

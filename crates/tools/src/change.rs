@@ -24,6 +24,9 @@ const SCRIPT_MARK: &[u8] = b"#!";
 /// Stands for the digest of what is replaced, if the call failed when it was inspected: the user saw no change.
 const NOTHING_SEEN: &str = "nothing";
 
+/// Why an undo could not restore a file if there is no undo store.
+const NO_STORE: &str = "originals are not saved in this run";
+
 /// Facts about a change.
 #[derive(Debug, Default)]
 pub(crate) struct Change {
@@ -72,14 +75,18 @@ impl Change {
         self
     }
 
-    /// Says why an undo could not restore the replaced file, which has this size, if its original would not be saved.
+    /// Says why an undo could not restore the replaced file, if its original would not be saved. The file has this size,
+    /// and this content if it was read.
     pub(crate) fn with_undo_check(
         mut self,
         (undo, caller): (Option<&UndoStore>, &Caller),
         target: &TargetPath<'_>,
-        size: u64,
+        file: (u64, Option<&[u8]>),
     ) -> Self {
-        let unsaved = undo.and_then(|undo| undo.reason_not_saved(caller, &target.path(), size));
+        let unsaved = match undo {
+            Some(undo) => undo.reason_not_saved(caller, &target.path(), file),
+            None => Some(NO_STORE.to_owned()),
+        };
         self.edit.irreversible = unsaved.map(|reason| {
             let path = shown(target);
             format!("`lango undo` could not restore `{path}`, because {reason}").into()

@@ -85,6 +85,8 @@ pub(crate) enum FileError {
     WriteProtected { path: String },
     #[error("`{path}`, or a parent of it, exists and is not a folder; choose another path")]
     Occupied { path: String },
+    #[error("`{path}` would need more than {limit} new folders; choose a shorter path")]
+    TooManyFolders { path: String, limit: usize },
     #[error("`{path}` {problem}; {hint}")]
     NotEdited {
         path: String,

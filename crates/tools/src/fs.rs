@@ -12,6 +12,7 @@ mod list;
 mod mkdir;
 mod page;
 mod read;
+mod replace;
 mod search;
 mod stat;
 mod text;
@@ -21,9 +22,8 @@ use crate::change::Change;
 use crate::declaration::{Blocking, BlockingParts, Call};
 use crate::diff::PREVIEW_LINES;
 use crate::file_error::FileError;
-use crate::replace::ExecutableBits;
 use crate::target_path::TargetPath;
-use crate::undo::{FileWrite, Original, Recorder, UndoStore};
+use crate::undo::{Recorder, UndoStore};
 use crate::{Trash, Workspace};
 use lango_core::{
     Caller, Effect, Inspection, PreviewLength, Risk, RuleSubject, Tool, ToolDeclaration, ToolOutput,
@@ -33,7 +33,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use std::sync::Arc;
 
 /// Creates the tools that read and change the files of a workspace. Deleted files go to the trash. With an undo store,
-/// the changes of a turn can be undone.
+/// the changes of a turn can be undone; without one, mode `accept-edits` asks before a file is replaced.
 pub fn file_tools(
     workspace: &Workspace,
     trash: &Trash,
@@ -171,26 +171,6 @@ where
         move |call, arguments| Ok((change.run)(&context, arguments, &call)?),
         parts,
     )
-}
-
-/// Records the change of a file, then makes it.
-fn replace(
-    recorder: &Recorder<'_>,
-    target: &mut TargetPath<'_>,
-    before: &Original,
-    content: &[u8],
-    bits: ExecutableBits,
-) -> Result<(), FileError> {
-    let write = FileWrite {
-        path: target.path(),
-        new_folders: target.missing_parents(),
-        before,
-        content,
-    };
-    let recorded = recorder.write(write);
-    recorded.map_err(|error| FileError::not_recorded(target.display_path(), &error))?;
-    recorder.expect_running()?;
-    target.replace(content, bits)
 }
 
 /// Returns the maximum number of diff lines in a preview.

@@ -82,6 +82,7 @@ impl<'a> RequestedPath<'a> {
                 error => self.explain(error),
             })?;
         target.expect_changeable()?;
+        target.expect_few_new_folders()?;
         Ok(target)
     }
 

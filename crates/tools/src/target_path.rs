@@ -5,7 +5,6 @@ use crate::entry_kind::EntryKind;
 use crate::file_error::FileError;
 use crate::folder::{Folder, OpenError};
 use crate::guard::guarded_target;
-use crate::replace::{self, ExecutableBits};
 use crate::resolve::{FollowedLink, ResolvedPath};
 use crate::roots::Roots;
 use crate::show;
@@ -16,6 +15,9 @@ use lango_sandbox::Access;
 use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
+
+/// Maximum number of folders and files that one call creates.
+const MAX_NEW_NAMES: usize = 64;
 
 /// A file or folder that exists, or a path where one can be created.
 #[derive(Debug)]
@@ -178,6 +180,17 @@ impl<'a> TargetPath<'a> {
         }
     }
 
+    /// Fails if too many folders are missing.
+    pub(crate) fn expect_few_new_folders(&self) -> Result<(), FileError> {
+        if self.resolved.names.len() <= MAX_NEW_NAMES {
+            return Ok(());
+        }
+        Err(FileError::TooManyFolders {
+            path: self.display_path.clone(),
+            limit: MAX_NEW_NAMES,
+        })
+    }
+
     /// Returns the guarded target if other programs act on this path. Every change of it needs the user's approval.
     pub(crate) fn guarded(&self) -> Option<GuardedTarget> {
         let (roots, path) = (self.resolved.folder.roots(), self.path());
@@ -222,25 +235,6 @@ impl<'a> TargetPath<'a> {
             })?;
         }
         Ok(is_new)
-    }
-
-    /// Creates or replaces the file at this path atomically.
-    pub(crate) fn replace(
-        &mut self,
-        content: &[u8],
-        bits: ExecutableBits,
-    ) -> Result<(), FileError> {
-        self.create_parents()?;
-        let path = self.display_path.clone();
-        let Some((folder, name)) = self.parent_and_name() else {
-            return Err(FileError::IsFolder { path });
-        };
-        replace::replace(folder.dir(), name, content, bits).map_err(|cause| {
-            match self.explain(cause) {
-                FileError::Failed { path, cause } => FileError::NotWritten { path, cause },
-                error => error,
-            }
-        })
     }
 
     /// Turns an error of the operating system into one that the model can act on.

@@ -3,11 +3,12 @@
 //! Each item is stored under a short id, next to a small JSON record that describes it. An item is moved in one step if
 //! possible, and copied otherwise. Restoring is restricted like writing a file, and never overwrites anything.
 
+mod copy;
 mod transfer;
 
 use crate::Workspace;
 use crate::file_error::FileError;
-use crate::replace::random_number;
+use crate::replace::{is_temporary, random_number, sync_folder, write_temporary};
 use crate::requested_path::RequestedPath;
 use crate::show;
 use crate::target_path::TargetPath;
@@ -21,7 +22,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
-use transfer::{TransferError, transfer};
+use transfer::{Source, TransferError, transfer};
 
 /// Characters of ids, without those that look alike.
 const ID_ALPHABET: &[u8; 30] = b"23456789abcdefghjkmnpqrstvwxyz";
@@ -79,6 +80,15 @@ pub enum TrashError {
         path.display()
     )]
     NotCopied { path: PathBuf },
+    /// The item is on another file system and changed while it was copied.
+    #[error("`{}` changed while it was copied to the trash, so it was not deleted", path.display())]
+    Changed { path: PathBuf },
+    /// Like [`Changed`](Self::Changed), and another program has created the path again meanwhile.
+    #[error(
+        "`{}` changed while it was copied to the trash, and exists again; what was there is now named `{name}`",
+        path.display()
+    )]
+    Moved { path: PathBuf, name: String },
     /// The item was copied to the trash, but at least a part of the original could not be removed.
     #[error("`{}` is in the trash as `{id}`, but not all of it could be removed: {cause}", path.display())]
     NotRemoved {
@@ -127,7 +137,7 @@ impl Trash {
             return Err(TrashError::Occupied { path: item.path });
         };
         transfer(
-            (&folder, id.as_ref()),
+            ((&folder, id.as_ref()), Source::Private),
             (parent.dir(), name),
             MAX_COPIED_BYTES,
         )
@@ -138,7 +148,7 @@ impl Trash {
         Ok(item)
     }
 
-    /// Permanently deletes all items and returns how many there were.
+    /// Permanently deletes all items and returns how many there were. Also deletes incomplete copies, which a crash left.
     pub fn empty(&self) -> Result<usize, TrashError> {
         let items = self.list()?;
         if let Some(folder) = self.open_existing()? {
@@ -146,6 +156,12 @@ impl Trash {
                 transfer::remove(&folder, item.id.as_ref())
                     .and_then(|()| folder.remove_file(record_name(&item.id)))
                     .map_err(|cause| self.failed(cause))?;
+            }
+            for entry in folder.entries().map_err(|cause| self.failed(cause))? {
+                let name = entry.map_err(|cause| self.failed(cause))?.file_name();
+                if is_temporary(&name) {
+                    transfer::remove(&folder, &name).map_err(|cause| self.failed(cause))?;
+                }
             }
         }
         Ok(items.len())
@@ -179,7 +195,7 @@ impl Trash {
             return Err(error);
         }
         let moved = transfer(
-            (parent.dir(), name),
+            ((parent.dir(), name), Source::Shared),
             (&folder, item.id.as_ref()),
             MAX_COPIED_BYTES,
         );
@@ -191,6 +207,33 @@ impl Trash {
                     let _ = folder.remove_file(record_name(&item.id));
                 }
                 Err(self.explain(error, &item).into())
+            }
+        }
+    }
+
+    /// Stores a version of a file that is no longer at this path.
+    pub(crate) fn put_version(
+        &self,
+        path: &Path,
+        content: &[u8],
+        mode: u32,
+    ) -> Result<TrashItem, TrashError> {
+        let folder = self.open_or_create().map_err(|cause| self.failed(cause))?;
+        let contents = Contents::of_file(content.len() as u64);
+        let item = self.reserve(&folder, path.to_owned(), &contents)?;
+        let stored = write_temporary(&folder, content, Some(mode))
+            .map_err(TransferError::from)
+            .and_then(|(temporary, _)| {
+                let from = ((&folder, temporary.as_ref()), Source::Private);
+                transfer(from, (&folder, item.id.as_ref()), MAX_COPIED_BYTES)
+            })
+            .and_then(|()| Ok(sync_folder(&folder)?));
+        match stored {
+            Ok(()) => Ok(item),
+            Err(error) => {
+                // The failure to store it is the one to report.
+                let _ = folder.remove_file(record_name(&item.id));
+                Err(self.explain(error, &item))
             }
         }
     }
@@ -291,6 +334,8 @@ impl Trash {
             TransferError::Occupied => TrashError::Occupied { path },
             TransferError::TooLarge => TrashError::TooLarge { path },
             TransferError::Special => TrashError::NotCopied { path },
+            TransferError::Changed => TrashError::Changed { path },
+            TransferError::Moved(name) => TrashError::Moved { path, name },
             TransferError::NotRemoved(cause) => TrashError::NotRemoved {
                 path,
                 id: item.id.clone(),

@@ -146,6 +146,21 @@ fn content_of(lango: &Lango, path: &str) -> Option<String> {
 }
 
 #[test]
+fn an_ephemeral_run_asks_before_it_replaces_a_file_because_it_saves_no_original() {
+    let lango = lango();
+    let arguments = ["run", "--ephemeral", "--mode", "accept-edits"];
+    for question in [write("notes.md"), edit("notes.md")] {
+        let ran = lango.run(&[&arguments[..], &[&question]].concat());
+        assert_eq!(ran.code, Some(4), "{question}: {ran:#?}");
+        assert_eq!(content_of(&lango, "notes.md").as_deref(), Some("old"));
+    }
+    lango
+        .run(&[&arguments[..], &[&write("new.md")]].concat())
+        .ok();
+    assert_eq!(content_of(&lango, "new.md").as_deref(), Some("new"));
+}
+
+#[test]
 fn reading_works_in_every_mode() {
     for mode in ["ask", "accept-edits", "read-only", "plan"] {
         let lango = lango();

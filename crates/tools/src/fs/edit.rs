@@ -2,8 +2,9 @@
 //!
 //! The model passes the exact passage, which must occur exactly once, so that the edit changes the intended place.
 
+use super::replace::replace;
 use super::text::CurrentContent;
-use super::{ChangeFunctions, FileContext, modifying_tool, preview_lines, replace};
+use super::{ChangeFunctions, FileContext, modifying_tool, preview_lines};
 use crate::Workspace;
 use crate::change::Change;
 use crate::declaration::Call;
@@ -53,10 +54,17 @@ fn edit(context: &FileContext, arguments: EditArguments, call: &Call) -> Result<
     let target = destination(&context.workspace, &arguments)?;
     // An error may quote the file, so this comes before the file is read.
     target.expect_same_path(&call.caller.inspection)?;
+    // Read first, so that a change after this is noticed, whether the edit has seen it or not.
+    let before = Original::read(&target);
     let mut edit = Edit::find(target, &arguments)?;
     let change = edit.change((context.undo.as_ref(), &call.caller));
     change.expect_inspected(&edit.target, &call.caller.inspection)?;
-    let before = Original::read(&edit.target)?;
+    let before = before?;
+    if !before.has_content(edit.before.as_bytes()) {
+        return Err(FileError::ChangedSinceQuestion {
+            path: edit.target.display_path().to_owned(),
+        });
+    }
     let (after, bits) = (edit.after.as_bytes(), change.executable_bits());
     replace(&recorder, &mut edit.target, &before, after, bits)?;
     let difference = diff::unified(&edit.before, &edit.after, RESULT_LINES);
@@ -144,10 +152,11 @@ impl<'a> Edit<'a> {
 
     /// Returns the change. It replaces the lines that differ; those around them may change before it is made.
     fn change(&self, undo: (Option<&UndoStore>, &Caller)) -> Change {
+        let before = self.before.as_bytes();
         let change = Change::of_file(&self.target, &self.after);
         change
             .replacing(differing_lines(&self.before, &self.after).as_bytes())
-            .with_undo_check(undo, &self.target, self.before.len() as u64)
+            .with_undo_check(undo, &self.target, (before.len() as u64, Some(before)))
     }
 }
 

@@ -1,7 +1,8 @@
 //! `fs_write`: creates a file or replaces its whole content.
 
+use super::replace::replace;
 use super::text::{CurrentContent, expect_replaceable};
-use super::{ChangeFunctions, FileContext, modifying_tool, preview_lines, replace};
+use super::{ChangeFunctions, FileContext, modifying_tool, preview_lines};
 use crate::change::Change;
 use crate::declaration::Call;
 use crate::diff;
@@ -94,10 +95,10 @@ fn change(
         Some(Original::Absent) => change.replacing(b""),
         Some(Original::File { bytes, .. }) => {
             let change = change.replacing(bytes);
-            change.with_undo_check(undo, target, bytes.len() as u64)
+            change.with_undo_check(undo, target, (bytes.len() as u64, Some(bytes)))
         }
         // What it replaces is not shown.
-        Some(Original::Large { size }) => change.with_undo_check(undo, target, *size),
+        Some(Original::Large { size, .. }) => change.with_undo_check(undo, target, (*size, None)),
         None => change.that_fails(),
     }
 }

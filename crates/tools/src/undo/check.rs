@@ -18,8 +18,10 @@ pub struct UndoStep {
     pub path: String,
     #[serde(flatten)]
     pub action: UndoAction,
-    /// Whether something else changed the file between two changes of the turn. Undoing discards that too.
+    /// Whether something else changed the file between two changes of the turn. Undoing moves what it left to the trash.
     pub has_other_changes: bool,
+    /// Whether some of that was not saved, so that undoing discards it.
+    pub discards_other_changes: bool,
 }
 
 /// How a step is undone.
@@ -56,12 +58,13 @@ impl TurnRecord {
             let action = if step.is_covered_by(&steps[at + 1..]) {
                 self.expected_action(step)
             } else {
-                self.action(workspace, trash, step)
+                self.action((workspace, trash), step, &steps[..at])
             };
             UndoStep {
                 path: relative(workspace, &step.path),
                 action,
-                has_other_changes: step.has_other_changes,
+                has_other_changes: step.has_unsaved_changes || !step.other_versions.is_empty(),
+                discards_other_changes: step.has_unsaved_changes,
             }
         };
         steps.iter().enumerate().rev().map(check).collect()
@@ -78,8 +81,49 @@ impl TurnRecord {
         }
     }
 
-    /// Returns what a step needs according to what is at its path now.
-    pub(super) fn action(&self, workspace: &Workspace, trash: &Trash, step: &Step) -> UndoAction {
+    /// Returns what a step needs according to what is at its path now. `earlier` are the steps before it: an undo that was
+    /// interrupted may have come to them already.
+    pub(super) fn action(
+        &self,
+        (workspace, trash): (&Workspace, &Trash),
+        step: &Step,
+        earlier: &[Step],
+    ) -> UndoAction {
+        match self.action_now(workspace, trash, step) {
+            UndoAction::Refuse { .. } if self.is_undone((workspace, trash), step, earlier) => {
+                UndoAction::Nothing
+            }
+            action => action,
+        }
+    }
+
+    /// Whether the step was undone before: the file is what an earlier step of it left or found, and what was deleted in
+    /// between is no longer in the trash.
+    fn is_undone(
+        &self,
+        (workspace, trash): (&Workspace, &Trash),
+        step: &Step,
+        earlier: &[Step],
+    ) -> bool {
+        let wrote =
+            |other: &Step| other.path == step.path && matches!(other.after, After::File { .. });
+        let Some(at) = earlier.iter().rposition(wrote) else {
+            return false;
+        };
+        let deletions = earlier[at + 1..].iter().chain([step]).filter_map(|other| {
+            let is_of_path = step.path.starts_with(&other.path);
+            match &other.before {
+                Before::Trash { id } if is_of_path => Some(trash.has(id, &other.path)),
+                _ => None,
+            }
+        });
+        let deletions: Vec<bool> = deletions.collect();
+        let is_restored = !deletions.is_empty() && !deletions.contains(&true);
+        let action = || self.action((workspace, trash), &earlier[at], &earlier[..at]);
+        is_restored && !matches!(action(), UndoAction::Refuse { .. })
+    }
+
+    fn action_now(&self, workspace: &Workspace, trash: &Trash, step: &Step) -> UndoAction {
         let expected = self.expected_action(step);
         if matches!(expected, UndoAction::Refuse { .. }) {
             return expected;

@@ -1,11 +1,11 @@
 //! The private files and folders of the undo store. What is written is on the disk when a function returns.
 
-use super::record::{RECORD_FILE, RecordLine};
+use super::record::{MAX_LINE_BYTES, RECORD_FILE, RecordLine};
+use crate::show;
 use cap_fs_ext::DirExt;
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, DirBuilder, DirBuilderExt, OpenOptions, OpenOptionsExt};
 use lango_core::{SessionId, TurnId};
-use rustix::fs::{Mode, OFlags, fsync, openat};
 use sha2::{Digest as _, Sha256};
 use std::ffi::OsString;
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -74,6 +74,7 @@ pub(super) fn save(dir: &Dir, name: &str, content: &[u8]) -> io::Result<()> {
 }
 
 /// Appends a line to the record in a folder and waits until it is on the disk. A line that was cut off is ended first.
+/// Fails if the line is too long.
 pub(super) fn append_line(dir: &Dir, line: &RecordLine) -> io::Result<()> {
     let mut options = OpenOptions::new();
     options.read(true).append(true).create(true).mode(0o600);
@@ -88,16 +89,13 @@ pub(super) fn append_line(dir: &Dir, line: &RecordLine) -> io::Result<()> {
     }
     serde_json::to_writer(&mut text, line)?;
     text.push(b'\n');
+    if text.len() as u64 > MAX_LINE_BYTES {
+        let limit = show::size(MAX_LINE_BYTES);
+        let problem = format!("the record of the change is larger than {limit}");
+        return Err(io::Error::other(problem));
+    }
     file.write_all(&text)?;
     file.sync_all()
-}
-
-/// Waits until the names in a folder are on the disk.
-pub(super) fn sync_folder(dir: &Dir) -> io::Result<()> {
-    // The handle itself is only a reference to the folder.
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let opened = openat(dir, ".", flags, Mode::empty())?;
-    Ok(fsync(opened)?)
 }
 
 /// Ignores that something does not exist.
@@ -105,5 +103,39 @@ pub(super) fn found(result: io::Result<()>) -> io::Result<()> {
     match result {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         result => result,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::record::{After, Before, CallLine, Change};
+    use super::*;
+    use lango_core::{CallId, Trust};
+
+    #[test]
+    fn a_line_that_is_too_long_is_not_appended() {
+        let folder = tempfile::tempdir().unwrap();
+        let dir = Dir::open_ambient_dir(folder.path(), ambient_authority()).unwrap();
+        let line = |length| {
+            let change = Change {
+                path: "x".repeat(length).into(),
+                before: Before::Absent,
+                after: After::Folder,
+            };
+            RecordLine::Call(CallLine {
+                call: CallId::from("c"),
+                trust: Trust::Trusted,
+                changes: vec![change],
+            })
+        };
+        append_line(&dir, &line(1_000_000)).unwrap();
+        let size = || dir.metadata(RECORD_FILE).unwrap().len();
+        let before = size();
+        let error = append_line(&dir, &line(1 << 20)).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "the record of the change is larger than 1.0 MB"
+        );
+        assert_eq!(size(), before);
     }
 }

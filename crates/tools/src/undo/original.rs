@@ -3,7 +3,7 @@
 use crate::file_error::FileError;
 use crate::folder::open_regular;
 use crate::target_path::TargetPath;
-use cap_std::fs::{Dir, Permissions, PermissionsExt};
+use cap_std::fs::{Dir, Metadata, MetadataExt, Permissions, PermissionsExt};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use std::ffi::OsStr;
@@ -26,7 +26,28 @@ pub(crate) enum Original {
     /// Too large to be saved.
     Large {
         size: u64,
+        version: FileVersion,
     },
+}
+
+/// What tells a file that was not read from other files and from later versions of itself.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct FileVersion {
+    device: u64,
+    inode: u64,
+    size: u64,
+    modified: (i64, i64),
+}
+
+impl FileVersion {
+    fn of(metadata: &Metadata) -> Self {
+        Self {
+            device: metadata.dev(),
+            inode: metadata.ino(),
+            size: metadata.len(),
+            modified: (metadata.mtime(), metadata.mtime_nsec()),
+        }
+    }
 }
 
 impl Original {
@@ -36,16 +57,18 @@ impl Original {
             return Ok(Self::Absent);
         }
         let (file, metadata) = target.open_with_metadata()?;
-        let size = metadata.len();
-        if size > MAX_FILE_BYTES {
-            return Ok(Self::Large { size });
+        let large = |size| {
+            let version = FileVersion::of(&metadata);
+            Ok(Self::Large { size, version })
+        };
+        if metadata.len() > MAX_FILE_BYTES {
+            return large(metadata.len());
         }
         let mut bytes = Vec::new();
         let read = file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes);
         read.map_err(|cause| target.explain(cause))?;
         if bytes.len() as u64 > MAX_FILE_BYTES {
-            let size = bytes.len() as u64;
-            return Ok(Self::Large { size });
+            return large(bytes.len() as u64);
         }
         Ok(Self::File {
             bytes,
@@ -59,6 +82,27 @@ impl Original {
             Self::Absent => Some(""),
             Self::File { bytes, .. } if !bytes.contains(&0) => std::str::from_utf8(bytes).ok(),
             Self::File { .. } | Self::Large { .. } => None,
+        }
+    }
+
+    /// Whether this content was read. Says nothing about a file that is too large.
+    pub(crate) fn has_content(&self, content: &[u8]) -> bool {
+        match self {
+            Self::Absent => false,
+            Self::File { bytes, .. } => bytes == content,
+            Self::Large { .. } => true,
+        }
+    }
+
+    /// Whether the regular file `name` has the content that was read. A file that is too large must be the same one, not
+    /// written to since.
+    pub(crate) fn is_at(&self, folder: &Dir, name: &OsStr) -> bool {
+        match self {
+            Self::Absent => false,
+            Self::File { bytes, .. } => Fingerprint::of(bytes).matches(folder, name),
+            Self::Large { version, .. } => folder
+                .symlink_metadata(name)
+                .is_ok_and(|metadata| FileVersion::of(&metadata) == *version),
         }
     }
 }

@@ -15,8 +15,14 @@ use std::path::{Path, PathBuf};
 /// Name of the file with the lines of a record.
 pub(super) const RECORD_FILE: &str = "record.jsonl";
 
-/// Maximum size of a record. A larger one is read up to here.
+/// Maximum size of a record. A larger one, which another version may have written, is read up to here.
 const MAX_RECORD_BYTES: u64 = 8 << 20;
+
+/// Maximum size of a line.
+pub(super) const MAX_LINE_BYTES: u64 = 1 << 20;
+
+/// Maximum number of recorded changes of a turn. Further ones are made, but an undo only knows the calls.
+const MAX_CHANGES: usize = 1_000;
 
 /// A line of a record.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -63,7 +69,7 @@ pub(super) enum Before {
         #[serde(flatten)]
         content: Fingerprint,
         mode: u32,
-        /// The number of the saved original; `None` if an earlier change of the turn saved the one to restore.
+        /// The number under which this version is saved; `None` if an earlier change of the turn saved or wrote it.
         saved: Option<u32>,
     },
     /// A file that was not saved.
@@ -83,6 +89,7 @@ pub(super) enum Unsaved {
     FileTooLarge { size: u64, limit: u64 },
     TurnTooLarge { limit: u64 },
     TooManyFiles { limit: usize },
+    RecordTooLarge { limit: u64 },
     NotUtf8,
 }
 
@@ -105,6 +112,10 @@ impl std::fmt::Display for Unsaved {
             }
             Self::TooManyFiles { limit } => {
                 write!(f, "the turn changed too many files; the limit is {limit}")
+            }
+            Self::RecordTooLarge { limit } => {
+                let limit = show::size(*limit);
+                write!(f, "the record of the turn is full; the limit is {limit}")
             }
             Self::NotUtf8 => f.write_str("its path is not valid UTF-8"),
         }
@@ -173,6 +184,8 @@ impl RecordedTurn {
 pub struct TurnRecord {
     turn: TurnLine,
     calls: Vec<CallLine>,
+    /// The size of the record.
+    bytes: u64,
     /// The paths that can be undone; `None` for all.
     limit: Option<Vec<PathBuf>>,
     place: TurnFolder,
@@ -186,6 +199,7 @@ impl TurnRecord {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error),
         };
+        let bytes = file.metadata()?.len();
         let mut record = None;
         for line in BufReader::new(file.take(MAX_RECORD_BYTES)).split(b'\n') {
             // A line that was cut off by a crash describes a change that was not made.
@@ -201,6 +215,7 @@ impl TurnRecord {
         Ok(record.map(|(turn, calls)| Self {
             turn,
             calls,
+            bytes,
             limit: None,
             place,
         }))
@@ -265,6 +280,15 @@ impl TurnRecord {
             _ => None,
         });
         (changes.count(), saved.max().unwrap_or_default())
+    }
+
+    /// Returns why no further change is recorded, if the record is full.
+    pub(super) fn full(&self) -> Option<Unsaved> {
+        if self.counts().0 >= MAX_CHANGES {
+            return Some(Unsaved::TooManyFiles { limit: MAX_CHANGES });
+        }
+        let limit = MAX_RECORD_BYTES;
+        (self.bytes > limit - MAX_LINE_BYTES).then_some(Unsaved::RecordTooLarge { limit })
     }
 
     /// Returns the changes as steps, in the order in which they were made.

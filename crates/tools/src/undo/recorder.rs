@@ -1,19 +1,17 @@
 //! Records the changes of a call before they are made.
 
-use super::files::{append_line, save, sync_folder};
+use super::files::{append_line, save};
 use super::original::{Fingerprint, Original};
 use super::record::{After, Before, CallLine, Change, RecordLine, TurnLine, TurnRecord, Unsaved};
-use super::steps::{step_that_wrote, step_to_continue};
+use super::steps::step_that_wrote;
 use super::storage::{UndoError, UndoLimits, UndoStore};
 use crate::Workspace;
 use crate::declaration::Call;
 use crate::file_error::FileError;
+use crate::replace::sync_folder;
 use lango_core::Caller;
 use std::path::{Path, PathBuf};
 use std::sync::MutexGuard;
-
-/// Maximum number of recorded changes of a turn. Further ones are made, but an undo only knows the calls.
-const MAX_CHANGES: usize = 1_000;
 
 /// The recorder of one call. While it exists, no other call of the turn changes files. Without a store it records
 /// nothing.
@@ -96,7 +94,7 @@ impl<'a> Recorder<'a> {
             return Ok(());
         };
         let record = turn.store.open_or_create(&turn.turn)?;
-        if record.counts().0 >= MAX_CHANGES {
+        if record.full().is_some() {
             return Ok(());
         }
         let line = RecordLine::Call(CallLine {
@@ -109,7 +107,7 @@ impl<'a> Recorder<'a> {
 }
 
 impl LockedTurn<'_> {
-    /// Describes the change of a file. Saves its original, unless an earlier call of the turn has done so.
+    /// Describes the change of a file. Saves what is replaced, unless an earlier call of the turn saved or wrote it.
     fn file_change(
         &self,
         record: &TurnRecord,
@@ -120,24 +118,26 @@ impl LockedTurn<'_> {
             Original::Absent => {
                 return Ok(self.creation(record, &write.path, after));
             }
-            Original::Large { size } => {
+            Original::Large { size, .. } => {
                 let limit = self.store.limits().file_bytes;
                 let reason = Unsaved::FileTooLarge { size: *size, limit };
                 return Ok(change(&write.path, Before::Unsaved { reason }, after));
             }
             Original::File { bytes, mode } => (bytes, *mode),
         };
+        let content = Fingerprint::of(bytes);
+        let is_known = is_known(record, &write.path, &content);
         let before = |saved| Before::File {
-            content: Fingerprint::of(bytes),
+            content,
             mode,
             saved,
         };
-        let repeated = change(&write.path, before(None), after.clone());
-        if step_to_continue(&mut record.steps(), &repeated).is_some() {
-            return Ok(repeated);
+        if is_known {
+            return Ok(change(&write.path, before(None), after));
         }
         let size = bytes.len() as u64;
-        if let Some(reason) = exceeded_limit(self.store.limits(), Some(record), size)? {
+        if let Some(reason) = unsaved_reason(self.store.limits(), Some(record), &write.path, size)?
+        {
             return Ok(change(&write.path, Before::Unsaved { reason }, after));
         }
         let number = record.counts().1 + 1;
@@ -166,41 +166,60 @@ impl LockedTurn<'_> {
 
 impl UndoStore {
     /// Returns why an undo could not restore a file of this size if the call changed it now: its original would not be
-    /// saved.
+    /// saved. `content` is `None` for a file that is too large to be read.
     pub(crate) fn reason_not_saved(
         &self,
         caller: &Caller,
         path: &Path,
-        size: u64,
+        (size, content): (u64, Option<&[u8]>),
     ) -> Option<String> {
-        let unsaved = self.unsaved_original(caller, path, size);
+        let unsaved = self.unsaved_original(caller, path, (size, content));
         unsaved.map(|reason| reason.to_string())
     }
 
-    fn unsaved_original(&self, caller: &Caller, path: &Path, size: u64) -> Option<Unsaved> {
+    fn unsaved_original(
+        &self,
+        caller: &Caller,
+        path: &Path,
+        (size, content): (u64, Option<&[u8]>),
+    ) -> Option<Unsaved> {
         if path.to_str().is_none() {
             return Some(Unsaved::NotUtf8);
         }
         // If the record cannot be read, the call is refused when it runs.
         let record = self.turn(&caller.session, &caller.turn).ok()?;
         if let Some(record) = &record {
-            if record.counts().0 >= MAX_CHANGES {
-                return Some(Unsaved::TooManyFiles { limit: MAX_CHANGES });
+            if let Some(reason) = record.full() {
+                return Some(reason);
             }
-            if step_that_wrote(&mut record.steps(), path).is_some() {
+            if content.is_some_and(|content| is_known(record, path, &Fingerprint::of(content))) {
                 return None;
             }
         }
-        exceeded_limit(self.limits(), record.as_ref(), size).ok()?
+        unsaved_reason(self.limits(), record.as_ref(), path, size).ok()?
     }
 }
 
-/// Returns the limit that saving one more original of this size in the record of a turn would exceed.
-fn exceeded_limit(
+/// Whether the turn wrote this content to this file, or saved it when it changed the file.
+fn is_known(record: &TurnRecord, path: &Path, content: &Fingerprint) -> bool {
+    let mut steps = record.steps();
+    step_that_wrote(&mut steps, path).is_some_and(|step| step.has_version(content))
+}
+
+/// Returns why a version of a file, which has this size, is not saved in the record of a turn: that would exceed a limit,
+/// or an undo leaves the file as it is because its original was not saved.
+fn unsaved_reason(
     limits: &UndoLimits,
     record: Option<&TurnRecord>,
+    path: &Path,
     size: u64,
 ) -> Result<Option<Unsaved>, UndoError> {
+    let mut steps = record.map(TurnRecord::steps).unwrap_or_default();
+    if let Some(step) = step_that_wrote(&mut steps, path)
+        && let Before::Unsaved { reason } = step.before
+    {
+        return Ok(Some(reason));
+    }
     if size > limits.file_bytes {
         let limit = limits.file_bytes;
         return Ok(Some(Unsaved::FileTooLarge { size, limit }));

@@ -3,12 +3,15 @@
 //! followed.
 
 use super::check::{CHANGED, UndoAction, locate, relative};
-use super::files::{found, sync_folder};
+use super::files::found;
 use super::original::{Fingerprint, mode_of};
 use super::record::{After, Before, TurnRecord};
 use super::steps::Step;
 use super::storage::UndoError;
-use crate::replace::{exchange, rename_without_replacing, temporary_name, write_temporary};
+use crate::replace::{
+    ReplaceError, exchange_expected, rename_without_replacing, sync_folder, temporary_name,
+    write_temporary,
+};
 use crate::{Trash, Workspace};
 use cap_std::fs::{Dir, File, Metadata, MetadataExt};
 use rustix::fs::{Gid, Uid, fchown};
@@ -60,7 +63,8 @@ impl TurnRecord {
     ) -> Vec<UndoResult> {
         let mut results = Vec::new();
         let mut stopped = None;
-        for step in self.steps().iter().rev() {
+        let steps = self.steps();
+        for (at, step) in steps.iter().enumerate().rev() {
             if stopped.is_none() && !is_allowed() {
                 stopped = Some("another process has taken over the session");
             }
@@ -68,7 +72,7 @@ impl TurnRecord {
                 Some(reason) => UndoOutcome::Skipped {
                     reason: reason.to_owned(),
                 },
-                None => self.undo_step(workspace, trash, step),
+                None => self.undo_step((workspace, trash), step, &steps[..at]),
             };
             let is_skipped = matches!(outcome, UndoOutcome::Skipped { .. });
             if is_skipped && mode == UndoMode::Whole {
@@ -82,7 +86,7 @@ impl TurnRecord {
         results
     }
 
-    /// Deletes the originals of files that were restored.
+    /// Deletes what is saved of files that were restored.
     pub fn delete_restored(&self, results: &[UndoResult]) -> Result<(), UndoError> {
         let steps = self.steps();
         let skipped = steps
@@ -90,11 +94,7 @@ impl TurnRecord {
             .rev()
             .zip(results)
             .filter(|(_, result)| matches!(result.outcome, UndoOutcome::Skipped { .. }));
-        let saved = skipped.filter_map(|(step, _)| match step.before {
-            Before::File { saved, .. } => saved,
-            _ => None,
-        });
-        let saved: Vec<u32> = saved.collect();
+        let saved: Vec<u32> = skipped.flat_map(|(step, _)| step.saved()).collect();
         let dir = self.open()?;
         for number in (1..=self.counts().1).filter(|number| !saved.contains(number)) {
             found(dir.remove_file(number.to_string()))?;
@@ -102,8 +102,19 @@ impl TurnRecord {
         Ok(())
     }
 
-    fn undo_step(&self, workspace: &Workspace, trash: &Trash, step: &Step) -> UndoOutcome {
-        let done = match self.action(workspace, trash, step) {
+    fn undo_step(
+        &self,
+        (workspace, trash): (&Workspace, &Trash),
+        step: &Step,
+        earlier: &[Step],
+    ) -> UndoOutcome {
+        let action = self.action((workspace, trash), step, earlier);
+        if !matches!(action, UndoAction::Refuse { .. })
+            && let Err(reason) = self.keep_other_versions(trash, step)
+        {
+            return UndoOutcome::Skipped { reason };
+        }
+        let done = match action {
             UndoAction::Nothing => return UndoOutcome::Unchanged,
             UndoAction::Refuse { reason } => Err(reason),
             UndoAction::Restore => self.restore_file(workspace, step),
@@ -124,6 +135,17 @@ impl TurnRecord {
             Ok(()) => UndoOutcome::Restored,
             Err(reason) => UndoOutcome::Skipped { reason },
         }
+    }
+
+    /// Puts what others wrote between two changes of the turn into the trash: the store deletes it after the undo.
+    fn keep_other_versions(&self, trash: &Trash, step: &Step) -> Result<(), String> {
+        for version in &step.other_versions {
+            let bytes = self.original(version.saved, &version.content);
+            let bytes = bytes.map_err(|error| error.to_string())?;
+            let kept = trash.put_version(&step.path, &bytes, version.mode);
+            kept.map_err(|error| error.to_string())?;
+        }
+        Ok(())
     }
 
     fn restore_file(&self, workspace: &Workspace, step: &Step) -> Result<(), String> {
@@ -209,6 +231,16 @@ impl From<io::Error> for Refusal {
     }
 }
 
+impl From<ReplaceError> for Refusal {
+    fn from(error: ReplaceError) -> Self {
+        match error {
+            ReplaceError::Changed => Self::Changed,
+            ReplaceError::Moved(name) => Self::Moved(name),
+            ReplaceError::Failed(error) => error.into(),
+        }
+    }
+}
+
 /// The owner and the permissions of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Attributes {
@@ -255,8 +287,7 @@ impl Attributes {
 /// The permissions that a write carries over to an ordinary file.
 const NOT_EXECUTABLE: u32 = 0o666;
 
-/// Exchanges the file `name` for its original, if it is what the turn wrote. Compares before the exchange, because others
-/// should not see one that is reverted, and afterwards, because someone may have been faster.
+/// Exchanges the file `name` for its original, if it is what the turn wrote.
 fn put_back(
     folder: &Dir,
     name: &OsStr,
@@ -268,36 +299,19 @@ fn put_back(
         let is_same = Attributes::of(folder, name).is_ok_and(|found| found == current);
         is_same && written.matches(folder, name)
     };
-    if !is_written(name) {
-        return Err(Refusal::Changed);
-    }
     let mode = current.mode_of_original(mode);
     let (temporary, file) = write_temporary(folder, original, Some(mode))?;
-    let identity = file.metadata().map(|own| (own.dev(), own.ino()))?;
-    let is_own = || {
-        let found = folder.symlink_metadata(&temporary);
-        found.is_ok_and(|found| (found.dev(), found.ino()) == identity)
-    };
-    let owned = current.set_owner(&file);
-    let put = match owned.and_then(|()| Ok(exchange(folder, temporary.as_ref(), name)?)) {
-        Ok(true) if is_written(temporary.as_ref()) => {
-            return Ok(folder.remove_file(&temporary)?);
-        }
-        Ok(true) => match exchange(folder, temporary.as_ref(), name) {
-            Ok(_) if is_own() => Err(Refusal::Changed),
-            // Someone has replaced the original too, or removed it.
-            Ok(_) | Err(_) => return Err(Refusal::Moved(temporary)),
-        },
-        // The file system cannot exchange files, so this comparison is the last one.
-        Ok(false) if is_written(name) => {
-            return Ok(folder.rename(&temporary, folder, name)?);
-        }
-        Ok(false) => Err(Refusal::Changed),
-        Err(refusal) => Err(refusal),
-    };
-    // The refusal is what to report.
-    let _ = folder.remove_file(&temporary);
-    put
+    if let Err(refusal) = current.set_owner(&file) {
+        // The refusal is what to report.
+        let _ = folder.remove_file(&temporary);
+        return Err(refusal);
+    }
+    Ok(exchange_expected(
+        folder,
+        name,
+        (temporary, file),
+        is_written,
+    )?)
 }
 
 /// Removes the file `name`, if it is what the turn wrote: moves it to another name first, and back if it is not.

@@ -1,10 +1,9 @@
 //! The folder with the records of all turns: finds them, and deletes the oldest when they take too much space.
 
-use super::files::{
-    TurnFolder, append_line, create_folder, folder_name, folder_size, found, sync_folder,
-};
+use super::files::{TurnFolder, append_line, create_folder, folder_name, folder_size, found};
 use super::original::MAX_FILE_BYTES;
 use super::record::{RECORD_FILE, RecordLine, RecordedTurn, TurnLine, TurnRecord, timestamp};
+use crate::replace::sync_folder;
 use cap_fs_ext::DirExt;
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, Permissions, PermissionsExt};

@@ -103,6 +103,41 @@ fn a_change_beyond_the_limits_of_its_turn_is_irreversible() {
 }
 
 #[test]
+fn without_an_undo_store_replacing_a_file_is_irreversible() {
+    let fixture = FileFixture::new().without_undo();
+    fixture.write("a.txt", "old");
+    let edit = json!({ "path": "a.txt", "old": "old", "new": "new" });
+    for (tool, arguments) in [("fs_write", write("a.txt")), ("fs_edit", edit)] {
+        let found = irreversible(&fixture, tool, arguments).expect(tool);
+        let expected =
+            "`lango undo` could not restore `a.txt`, because originals are not saved in this run";
+        assert_eq!(found, expected, "{tool}");
+    }
+    for (tool, arguments) in [
+        ("fs_write", write("new.txt")),
+        ("fs_mkdir", json!({ "path": "new" })),
+        // It goes to the trash.
+        ("fs_delete", json!({ "path": "a.txt" })),
+    ] {
+        assert_eq!(irreversible(&fixture, tool, arguments), None, "{tool}");
+    }
+    let refused = fixture.call_inspected("fs_write", write("a.txt"), ordinary_edit());
+    let refused = refused.expect_err("it was not approved").message;
+    assert!(refused.contains("has not approved"), "{refused}");
+    assert_eq!(fixture.read("a.txt"), "old");
+    fixture.text("fs_write", write("a.txt"));
+    assert_eq!(fixture.read("a.txt"), "new");
+}
+
+/// Returns the inspection of an edit that needs no question.
+fn ordinary_edit() -> Inspection {
+    Inspection {
+        edit: Some(Box::default()),
+        ..Inspection::default()
+    }
+}
+
+#[test]
 fn a_call_inspected_as_an_ordinary_edit_replaces_nothing_that_is_not_saved() {
     let fixture = limited();
     let names = ["a", "b", "c", "d", "e"];
@@ -143,4 +178,59 @@ fn a_call_inspected_as_an_ordinary_edit_replaces_nothing_that_is_not_saved() {
         "new",
         "an approved change is made"
     );
+}
+
+/// A line of the record lists every new folder, so a path with thousands of them made a record that could not be read.
+#[test]
+fn a_path_with_too_many_new_folders_does_not_switch_off_the_undo() {
+    let fixture = FileFixture::new();
+    let folders = |number: usize| vec!["\u{1}"; number].join("/");
+    for (tool, arguments) in [
+        ("fs_mkdir", json!({ "path": folders(65) })),
+        ("fs_mkdir", json!({ "path": folders(2_000) })),
+        ("fs_write", write(&format!("{}/file", folders(64)))),
+    ] {
+        let error = fixture.error(tool, arguments);
+        assert!(
+            error.contains("would need more than 64 new folders"),
+            "{error}"
+        );
+    }
+    assert!(!fixture.has("\u{1}"));
+    fixture.text("fs_mkdir", json!({ "path": folders(64) }));
+    fixture.write("a.txt", "old");
+    fixture.text("fs_write", write("a.txt"));
+    fixture.undo_all("t_1");
+    assert_eq!(fixture.read("a.txt"), "old");
+    assert!(!fixture.has("\u{1}"));
+}
+
+#[test]
+fn a_change_of_a_turn_whose_record_is_full_is_irreversible() {
+    let fixture = FileFixture::new();
+    fixture.write("a.txt", "old");
+    fixture.write("b.txt", "old");
+    fixture.text("fs_write", write("a.txt"));
+    let session = std::fs::read_dir(fixture.undo_store().path()).unwrap();
+    let session = session.map(|entry| entry.unwrap().path()).next().unwrap();
+    let turn = std::fs::read_dir(session).unwrap();
+    let record = turn.map(|entry| entry.unwrap().path()).next().unwrap();
+    let record = record.join("record.jsonl");
+    let mut text = std::fs::read(&record).unwrap();
+    text.extend(" ".repeat(7 << 20).into_bytes());
+    std::fs::write(&record, &text).unwrap();
+    for name in ["a.txt", "b.txt"] {
+        let found = irreversible(&fixture, "fs_write", write(name)).expect("the record is full");
+        assert!(
+            found.contains("the record of the turn is full; the limit is 8.3 MB"),
+            "{found}"
+        );
+    }
+    let refused = fixture.call_inspected("fs_write", write("b.txt"), ordinary_edit());
+    let refused = refused.expect_err("it was not approved").message;
+    assert!(refused.contains("has not approved"), "{refused}");
+    fixture.text("fs_write", write("b.txt"));
+    assert_eq!(fixture.read("b.txt"), "new", "an approved change is made");
+    fixture.undo_all("t_1");
+    assert_eq!(fixture.read("a.txt"), "old");
 }

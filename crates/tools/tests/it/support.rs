@@ -74,6 +74,12 @@ impl FileFixture {
         self
     }
 
+    /// Saves no originals.
+    pub(crate) fn without_undo(mut self) -> Self {
+        self.tools = file_tools(&self.workspace, &self.trash, None);
+        self
+    }
+
     pub(crate) fn workspace(&self) -> &Workspace {
         &self.workspace
     }

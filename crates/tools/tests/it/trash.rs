@@ -8,7 +8,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
 /// Deletes a path and returns its id from the result. The list would not do: the order of two items that were deleted
 /// within a millisecond is undefined.
-fn delete(fixture: &FileFixture, path: &str) -> String {
+pub(crate) fn delete(fixture: &FileFixture, path: &str) -> String {
     let text = fixture.text("fs_delete", json!({"path": path}));
     let (_, id) = text.trim_end().rsplit_once(' ').unwrap();
     id.to_owned()
@@ -282,57 +282,4 @@ fn a_folder_that_contains_the_trash_is_not_deleted() {
         error.message.contains("it contains the trash itself"),
         "{error}"
     );
-}
-
-/// Creates a fixture with the trash on another file system, if this machine has one.
-fn across_file_systems() -> Option<(FileFixture, Trash)> {
-    let elsewhere = tempfile::tempdir_in("/dev/shm").ok()?;
-    let here = tempfile::tempdir().unwrap();
-    if elsewhere.path().metadata().ok()?.dev() == here.path().metadata().ok()?.dev() {
-        return None;
-    }
-    let fixture = FileFixture::in_folder(elsewhere, here, |_, _| {});
-    let trash = fixture.trash().clone();
-    Some((fixture, trash))
-}
-
-#[test]
-fn a_folder_on_another_file_system_is_copied_and_restored_unchanged() {
-    let Some((fixture, trash)) = across_file_systems() else {
-        return;
-    };
-    fixture.write("data/sub/run.sh", "#!/bin/sh\n");
-    std::fs::set_permissions(
-        fixture.inside("data/sub/run.sh"),
-        PermissionsExt::from_mode(0o750),
-    )
-    .unwrap();
-    fixture.link("data/door", fixture.outside(""));
-    let id = delete(&fixture, "data");
-    assert!(!fixture.has("data"));
-    let copy = trash.path().join(&id);
-    assert!(copy.join("door").is_symlink());
-    assert!(fixture.outside("secret.txt").exists());
-    fixture.restore(&id).unwrap();
-    assert_eq!(fixture.read("data/sub/run.sh"), "#!/bin/sh\n");
-    let mode = fixture.inside("data/sub/run.sh").metadata().unwrap().mode();
-    assert_eq!(mode & 0o777, 0o750);
-    assert!(!copy.exists() && trash.list().unwrap().is_empty());
-}
-
-#[test]
-fn large_and_special_files_are_not_copied_to_another_file_system() {
-    let Some((fixture, trash)) = across_file_systems() else {
-        return;
-    };
-    let file = std::fs::File::create(fixture.inside("huge")).unwrap();
-    file.set_len((1 << 30) + 1).unwrap();
-    let error = fixture.error("fs_delete", json!({"path": "huge"}));
-    assert!(error.contains("larger than 1.0 GB"), "{error}");
-    fixture.write("data/a.txt", "");
-    assert!(create_special("mkfifo", &[], &fixture.inside("data/pipe")));
-    let error = fixture.error("fs_delete", json!({"path": "data"}));
-    assert!(error.contains("contains a special file"), "{error}");
-    assert!(fixture.has("huge") && fixture.has("data/a.txt"));
-    assert_eq!(std::fs::read_dir(trash.path()).unwrap().count(), 0);
 }

@@ -215,7 +215,14 @@ fn step_line(step: &UndoStep) -> String {
         UndoAction::Refuse { reason } => format!("  cannot restore {path}: {reason}"),
     };
     if step.has_other_changes {
-        line.push_str(" (a command or someone else changed it too during the turn; that is lost)");
+        let fate = if step.discards_other_changes {
+            "is lost"
+        } else {
+            "goes to the trash"
+        };
+        line.push_str(&format!(
+            " (a command or someone else changed it too during the turn; that {fate})"
+        ));
     }
     line
 }
@@ -242,4 +249,26 @@ fn summarize(results: &[UndoResult]) -> (Vec<Text>, Vec<SkippedPath>) {
         }
     }
     (restored, skipped)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_says_what_becomes_of_the_changes_of_others() {
+        let line = |has_other_changes, discards_other_changes| {
+            step_line(&UndoStep {
+                path: "a.txt".to_owned(),
+                action: UndoAction::Restore,
+                has_other_changes,
+                discards_other_changes,
+            })
+        };
+        assert_eq!(line(false, false), "  restores a.txt");
+        let others =
+            "  restores a.txt (a command or someone else changed it too during the turn; that";
+        assert_eq!(line(true, false), format!("{others} goes to the trash)"));
+        assert_eq!(line(true, true), format!("{others} is lost)"));
+    }
 }

@@ -44,6 +44,8 @@ impl Chat<'_> {
         request: TurnRequest<'_>,
         typed_command: Option<&TypedCommand>,
     ) -> Result<bool, Failure> {
+        // It may change files that an undo would restore.
+        self.offered_undo = None;
         let started = Instant::now();
         let watched = self.watch_turn(request, typed_command).await;
         self.restore_screen()?;

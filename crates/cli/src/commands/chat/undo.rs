@@ -1,9 +1,9 @@
 //! `/undo` and `/diff`: restores and shows what file tools changed.
 
 use super::Chat;
-use crate::screen::{self, PREVIEW_ROWS, count, one_line};
+use crate::screen::{self, PREVIEW_ROWS, one_line};
 use lango::app::Failure;
-use lango::app::undo::{DiffChoice, UndoChoice};
+use lango::app::undo::{DiffChoice, UndoChoice, UndoPlan};
 use lango_core::text::sanitize;
 use lango_tools::UndoMode;
 
@@ -13,43 +13,78 @@ const DIFF_LINES: usize = 200;
 /// The most characters of a path.
 const PATH_CHARACTERS: usize = 200;
 
-/// What follows `/undo` to confirm it.
-const CONFIRM: &str = "yes";
-const CONFIRM_PARTIAL: &str = "partial";
+/// What follows `/undo`: the id of a turn, and a word that confirms what was shown.
+struct UndoRequest<'a> {
+    turn: Option<&'a str>,
+    confirmed: Option<UndoMode>,
+}
+
+impl<'a> UndoRequest<'a> {
+    fn parse(argument: &'a str) -> Self {
+        let mut request = Self {
+            turn: None,
+            confirmed: None,
+        };
+        for word in argument.split_whitespace() {
+            match word {
+                "yes" => request.confirmed = Some(UndoMode::Whole),
+                "partial" | "--partial" => request.confirmed = Some(UndoMode::Partial),
+                turn => request.turn = Some(turn),
+            }
+        }
+        request
+    }
+
+    /// Whether this confirms a plan that was shown.
+    fn confirms(&self, plan: &UndoPlan) -> bool {
+        self.confirmed.is_some() && self.turn.is_none_or(|turn| plan.turn.as_str() == turn)
+    }
+}
 
 impl Chat<'_> {
-    /// Shows what undoing a turn would restore: the last one that changed files, or the one with this id. `/undo yes` then
-    /// does it.
+    /// Shows what undoing a turn would restore: the last one that changed files, or the one with this id. If that was shown,
+    /// `/undo yes` does it.
     pub(super) async fn undo(&mut self, argument: &str) -> Result<(), Failure> {
+        let request = UndoRequest::parse(argument);
+        let offered = self.offered_undo.take();
+        if let (Some(plan), Some(mode)) = (
+            offered.filter(|plan| request.confirms(plan)),
+            request.confirmed,
+        ) {
+            return self.run_undo(plan, mode).await;
+        }
         let session = self.conversation.session().clone();
-        let choice = match argument {
-            CONFIRM => return self.run_undo(UndoMode::Whole).await,
-            CONFIRM_PARTIAL | "--partial" => return self.run_undo(UndoMode::Partial).await,
-            "" => UndoChoice::LastOf(&session),
-            turn => UndoChoice::Turn(turn),
+        let choice = match request.turn {
+            Some(turn) => UndoChoice::Turn(turn),
+            None => UndoChoice::LastOf(&session),
         };
         let plan = self.app.undo_plan(&self.sessions, choice).await?;
-        screen::print(&format!("undoing \"{}\"", sanitize(&plan.message)))?;
+        screen::print(&format!(
+            "undo would take back \"{}\":",
+            sanitize(&plan.message)
+        ))?;
         for line in plan.lines() {
             screen::print(&line)?;
         }
-        let choice = DiffChoice::Turn(UndoChoice::Turn(plan.turn.as_str()));
-        self.print_differences(choice, PREVIEW_ROWS).await?;
-        let is_blocked = plan.obstacles().next().is_some();
-        self.offered_undo = Some(plan);
-        Ok(screen::print(if is_blocked {
+        let differences = DiffChoice::Turn(UndoChoice::Turn(plan.turn.as_str()));
+        let heading = "the files now, compared with before that turn:";
+        self.print_differences(differences, heading, PREVIEW_ROWS)
+            .await?;
+        let obstacles = plan.obstacles().count();
+        let next = if obstacles == 0 {
+            "/undo yes takes these changes back"
+        } else if obstacles < plan.steps.len() {
             "/undo partial restores the other files; those that cannot be restored stay as they are"
         } else {
-            "/undo yes takes these changes back"
-        })?)
+            "nothing can be taken back as the files are now"
+        };
+        self.offered_undo = Some(plan);
+        Ok(screen::print(next)?)
     }
 
-    /// Carries out the plan that was shown last.
-    async fn run_undo(&mut self, mode: UndoMode) -> Result<(), Failure> {
-        let Some(plan) = self.offered_undo.take() else {
-            let message = "nothing was shown yet that could be undone";
-            return Err(Failure::usage(message).next("/undo shows it"));
-        };
+    /// Carries out a plan that was shown.
+    async fn run_undo(&mut self, plan: UndoPlan, mode: UndoMode) -> Result<(), Failure> {
+        let message = sanitize(&plan.message).into_owned();
         let report = plan.run(mode).await;
         let report = report.map_err(|failure| {
             failure
@@ -57,20 +92,25 @@ impl Chat<'_> {
         })?;
         // The log of the session has a new event.
         self.conversation.refresh().await?;
+        screen::print(&format!("undone: \"{message}\""))?;
+        for path in &report.restored {
+            let path = one_line(path, PATH_CHARACTERS);
+            screen::print(&format!("  {path} is as before that turn"))?;
+        }
         for skipped in &report.skipped {
             let path = one_line(&skipped.path, PATH_CHARACTERS);
             let reason = sanitize(&skipped.reason);
-            screen::print(&format!("left {path}: {reason}"))?;
+            screen::print(&format!("  left {path}: {reason}"))?;
         }
-        let restored = count(report.restored.len() as u64, "path");
-        Ok(screen::print(&format!("undone: {restored} restored"))?)
+        Ok(())
     }
 
     /// Prints how the files that this session changed differ from their originals.
     pub(super) async fn show_diff(&mut self) -> Result<(), Failure> {
         let session = self.conversation.session().clone();
         let choice = DiffChoice::Session(&session);
-        if self.print_differences(choice, DIFF_LINES).await? == 0 {
+        let heading = "the files now, compared with before this session:";
+        if self.print_differences(choice, heading, DIFF_LINES).await? == 0 {
             screen::print(
                 "no file differs from before this session (what commands changed is not recorded)",
             )?;
@@ -78,16 +118,20 @@ impl Chat<'_> {
         Ok(())
     }
 
-    /// Prints the diffs of files, each with at most this many lines. Returns the number of files.
+    /// Prints the diffs of files below a heading, each with at most this many lines. Returns the number of files.
     async fn print_differences(
         &self,
         choice: DiffChoice<'_>,
+        heading: &str,
         max_lines: usize,
     ) -> Result<usize, Failure> {
         let files = self
             .app
             .file_differences(&self.sessions, choice, max_lines)
             .await?;
+        if !files.is_empty() {
+            screen::print(heading)?;
+        }
         for file in &files {
             let counts = file
                 .lines

@@ -40,20 +40,20 @@ fn undo_restores_a_file_and_lists_commands_as_not_undone() {
         let screen = terminal.wait_for("/undo yes takes these changes back");
         assert_eq!(fs::read_to_string(&path).unwrap(), "other\n");
         let (_, undone) = screen.split_once("> /undo").unwrap();
-        assert!(undone.contains("undoing \"change\""), "{screen}");
+        assert!(
+            undone.contains("undo would take back \"change\""),
+            "{screen}"
+        );
         assert!(undone.contains("+other"), "{screen}");
         let command = undone
             .lines()
             .find(|row| row.contains("touch made-by-a-command"));
         assert!(command.unwrap().contains("not undone"), "{screen}");
         terminal.say("/undo yes");
-        terminal.wait_for("undone: 1 path restored");
+        terminal.wait_for("notes.md is as before that turn");
         assert_eq!(fs::read_to_string(&path).unwrap(), before);
         assert!(lango.workspace().join("made-by-a-command").exists());
         terminal.say("/undo yes");
-        terminal.wait_for("nothing was shown yet that could be undone");
-
-        terminal.say("/undo");
         terminal.wait_for("no turn of this session changed files");
         terminal.assert_no_line_is_too_long();
     }
@@ -78,9 +78,41 @@ fn a_file_that_changed_since_is_left_and_the_others_are_restored() {
     terminal.say("/undo");
     terminal.wait_for("/undo partial restores the other files");
     terminal.say("/undo partial");
-    let screen = terminal.wait_for("undone: 1 path restored");
+    let screen = terminal.wait_for("one.txt is as before that turn");
     assert!(screen.contains("left two.txt: "), "{screen}");
     assert!(!lango.workspace().join("one.txt").exists());
     let left = fs::read_to_string(lango.workspace().join("two.txt")).unwrap();
     assert_eq!(left, "mine\n");
+}
+
+#[test]
+fn a_confirmation_counts_only_for_what_was_shown_since_the_last_turn() {
+    let write = |path: &str| call("fs_write", json!({ "path": path, "content": "new\n" }));
+    let provider = Provider::new(vec![
+        delegate_and_finish("operator", "write one"),
+        write("one.txt"),
+        say("One is written."),
+        delegate_and_finish("operator", "write two"),
+        write("two.txt"),
+        say("Two is written."),
+    ]);
+    let lango = Lango::new();
+    let mut arguments = flags("openai", provider.server.url());
+    arguments.extend(["--mode", "accept-edits"].map(str::to_owned));
+    let terminal = Tmux::start(&lango, WIDE, &arguments, &[]);
+    terminal.wait_for("mode: accept-edits");
+    terminal.say("first");
+    terminal.wait_for("One is written.");
+    terminal.say("/undo");
+    terminal.wait_for("/undo yes takes these changes back");
+    terminal.say("second");
+    terminal.wait_for("Two is written.");
+    terminal.say("/undo yes");
+    terminal.wait_for("undo would take back \"second\"");
+    assert!(lango.workspace().join("one.txt").exists());
+    assert!(lango.workspace().join("two.txt").exists());
+    terminal.say("/undo yes");
+    terminal.wait_for("undone: \"second\"");
+    assert!(lango.workspace().join("one.txt").exists());
+    assert!(!lango.workspace().join("two.txt").exists());
 }

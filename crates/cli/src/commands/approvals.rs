@@ -29,7 +29,9 @@ pub(super) async fn approvals(
     app.mode.set(mode);
     let sessions = app.sessions_for_reading().await?;
     match command.unwrap_or(ApprovalsCommand::List { json: false }) {
-        ApprovalsCommand::List { json } => list(&app, &sessions, json).await,
+        ApprovalsCommand::List { json } => {
+            list(&app, &sessions, json, "lango approvals revoke ID").await
+        }
         ApprovalsCommand::Show { id } => {
             let waiting = approvals_of_all_users(&app, &sessions).await?.waiting;
             let waiting = find_by_prefix(&id, "pending approval", waiting, |waiting| {
@@ -63,15 +65,18 @@ pub(super) async fn approvals(
             app.close().await;
             result
         }
-        ApprovalsCommand::Revoke { id } => {
-            let granted = approvals_of_all_users(&app, &sessions).await?.granted;
-            let grant = find_by_prefix(&id, "grant", granted, |grant| &grant.id)?;
-            let user = sessions.store.read_head(&grant.session).await?.user;
-            sessions.catalog.revoke(&user, &grant.id).await?;
-            screen::print(&format!("revoked: {}", grant_line(&grant)))?;
-            Ok(Exit::Ok)
-        }
+        ApprovalsCommand::Revoke { id } => revoke(&app, &sessions, &id).await,
     }
+}
+
+/// Revokes the grant whose id starts with `id`.
+pub(super) async fn revoke(app: &App, sessions: &Sessions, id: &str) -> Result<Exit, Failure> {
+    let granted = approvals_of_all_users(app, sessions).await?.granted;
+    let grant = find_by_prefix(id, "grant", granted, |grant| &grant.id)?;
+    let user = sessions.store.read_head(&grant.session).await?.user;
+    sessions.catalog.revoke(&user, &grant.id).await?;
+    screen::print(&format!("revoked: {}", grant_line(&grant)))?;
+    Ok(Exit::Ok)
 }
 
 /// Prints a pending call in full.
@@ -106,7 +111,12 @@ async fn approvals_of_all_users(app: &App, sessions: &Sessions) -> Result<Approv
     Ok(all)
 }
 
-pub(super) async fn list(app: &App, sessions: &Sessions, as_json: bool) -> Result<Exit, Failure> {
+pub(super) async fn list(
+    app: &App,
+    sessions: &Sessions,
+    as_json: bool,
+    revoke_command: &str,
+) -> Result<Exit, Failure> {
     let approvals = approvals_of_all_users(app, sessions).await?;
     if as_json {
         screen::print(&screen::json(
@@ -179,7 +189,7 @@ pub(super) async fn list(app: &App, sessions: &Sessions, as_json: bool) -> Resul
         }
     }
     if !approvals.granted.is_empty() {
-        screen::say("revoke: lango approvals revoke ID");
+        screen::say(&format!("revoke: {revoke_command}"));
     }
     Ok(Exit::Ok)
 }

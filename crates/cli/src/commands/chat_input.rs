@@ -5,7 +5,7 @@ mod menu;
 mod status;
 
 use crate::screen::{count, frame_mark};
-use crate::terminal::{Editor, History, Key, LiveFrame, Palette, fit, wrap_prefixed};
+use crate::terminal::{Colour, Editor, History, Key, LiveFrame, Palette, fit, wrap_prefixed};
 use lango_core::text::sanitize;
 use lango_core::{AttachedFile, PermissionMode};
 use lango_engine::ModeSwitch;
@@ -432,11 +432,20 @@ impl ChatInput {
 
     /// Adds the status line, or the notice in its place.
     pub(super) fn push_status(&self, frame: &mut LiveFrame, columns: usize, palette: &Palette) {
-        let status = match &self.notice {
-            Some(notice) => notice.clone(),
-            None => self.status.line(self.modes.get(), columns),
+        if let Some(notice) = &self.notice {
+            frame.rows.push(palette.dim(&fit(notice, columns)));
+            return;
+        }
+        let status = self.status.line(self.modes.get(), columns);
+        let status = fit(&status, columns);
+        let (mode, rest) = status.split_at(status.find(" · ").unwrap_or(status.len()));
+        // A mode that is not the usual one is not to be overlooked.
+        let mode = match self.modes.get() {
+            PermissionMode::Ask => palette.dim(mode),
+            PermissionMode::AcceptEdits => palette.colour(mode, Colour::Yellow),
+            PermissionMode::ReadOnly | PermissionMode::Plan => palette.colour(mode, Colour::Cyan),
         };
-        frame.rows.push(palette.dim(&fit(&status, columns)));
+        frame.rows.push(format!("{mode}{}", palette.dim(rest)));
     }
 
     /// Returns the lines that show a message in the scrollback after it was sent.

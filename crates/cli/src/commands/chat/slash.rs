@@ -43,7 +43,7 @@ const COMMANDS: &[(SlashCommand, &str, &str)] = &[
     (
         SlashCommand::Approvals,
         "/approvals",
-        "list pending approvals and grants",
+        "list pending approvals and grants, or take one back: /approvals [revoke ID]",
     ),
     (
         SlashCommand::Cost,
@@ -102,7 +102,13 @@ impl SlashCommand {
     fn takes_argument(self) -> bool {
         matches!(
             self,
-            Self::Model | Self::Resume | Self::Undo | Self::Attach | Self::Config | Self::Mode
+            Self::Model
+                | Self::Resume
+                | Self::Approvals
+                | Self::Undo
+                | Self::Attach
+                | Self::Config
+                | Self::Mode
         )
     }
 
@@ -153,7 +159,10 @@ const KEYS: [(&str, &str); 8] = [
     ("Alt-Enter", "new line; so do Ctrl-J, and \\ before Enter"),
     ("Ctrl-G", "write the message in $EDITOR"),
     ("Ctrl-R", "search earlier messages"),
-    ("Ctrl-O", "full output of the last tool"),
+    (
+        "Ctrl-O",
+        "full output of the last tool; again: the one before",
+    ),
     ("Ctrl-L", "clear the screen"),
     ("Shift-Tab", "switch the mode"),
     ("Esc", "stop the turn that is running; so does Ctrl-C"),

@@ -47,9 +47,7 @@ impl Chat<'_> {
             }
             SlashCommand::New => self.start_session()?,
             SlashCommand::Resume => self.resume_session(argument).await?,
-            SlashCommand::Approvals => {
-                approvals::list(self.app, &self.sessions, false).await?;
-            }
+            SlashCommand::Approvals => self.approvals(argument).await?,
             SlashCommand::Cost => self.show_cost().await?,
             SlashCommand::Attach => self.attach(argument)?,
             SlashCommand::Config => {
@@ -166,6 +164,25 @@ impl Chat<'_> {
         let style = self.palette.markdown();
         print_recap(&self.sessions, self.conversation.session(), style).await?;
         self.finish_pending_turn().await
+    }
+
+    /// Lists pending approvals and grants, or revokes a grant.
+    async fn approvals(&mut self, argument: &str) -> Result<(), Failure> {
+        let words: Vec<&str> = argument.split_whitespace().collect();
+        match words[..] {
+            [] => {
+                let revoke = "/approvals revoke ID";
+                approvals::list(self.app, &self.sessions, false, revoke).await?;
+            }
+            ["revoke", id] => {
+                approvals::revoke(self.app, &self.sessions, id).await?;
+            }
+            _ => {
+                let message = format!("/approvals cannot be followed by `{argument}`");
+                return Err(Failure::usage(message).next("/approvals, or /approvals revoke ID"));
+            }
+        }
+        Ok(())
     }
 
     /// Prints the tokens and the cost of the session, per agent and model.

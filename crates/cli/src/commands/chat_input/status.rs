@@ -54,9 +54,7 @@ impl ChatStatus {
 fn mode_text(mode: PermissionMode) -> &'static str {
     match mode {
         PermissionMode::Ask => "mode: ask (shift-tab)",
-        PermissionMode::AcceptEdits => {
-            "mode: accept-edits (files in this folder are changed without asking)"
-        }
+        PermissionMode::AcceptEdits => "mode: accept-edits (edits here without asking)",
         PermissionMode::ReadOnly => "mode: read-only (nothing is changed)",
         PermissionMode::Plan => "mode: plan (agents read and plan, nothing is changed)",
     }

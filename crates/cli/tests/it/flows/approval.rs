@@ -312,3 +312,25 @@ fn a_chat_whose_errors_go_to_a_file_asks_on_the_screen_and_writes_them_there_as_
     let expected = format!("not attached, because there is no such file: {missing}\n");
     assert_eq!(errors, expected);
 }
+
+#[test]
+fn a_grant_is_listed_and_taken_back_in_the_chat() {
+    let provider = writer("x");
+    let lango = Lango::new();
+    let terminal = Tmux::chat(&lango, WIDE, provider.server.url());
+    terminal.say("write");
+    terminal.wait_for("press a key");
+    terminal.press(&["s"]);
+    terminal.wait_for("enter grants it");
+    terminal.press(&["Enter"]);
+    terminal.wait_for("3 model calls");
+    terminal.say("/approvals");
+    let screen = terminal.wait_for("revoke: /approvals revoke ID");
+    assert!(screen.contains("granted  p_"), "{screen}");
+    terminal.say("/approvals revoke p_");
+    terminal.wait_for("revoked: p_");
+    terminal.say("/approvals");
+    terminal.wait_for("there are no pending approvals");
+    terminal.say("/approvals all");
+    terminal.wait_for("/approvals cannot be followed by `all`");
+}

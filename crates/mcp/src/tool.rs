@@ -6,8 +6,8 @@ use crate::names::one_line;
 use crate::server::Server;
 use crate::tool_definition::ToolDefinition;
 use lango_core::{
-    BoxFuture, Caller, Effect, Risk, RuleSubject, Tool, ToolError, ToolName, ToolOutput, ToolSpec,
-    Trust,
+    BoxFuture, Caller, Effect, Inspection, Risk, RuleSubject, Tool, ToolError, ToolName,
+    ToolOutput, ToolSpec, Trust,
 };
 use lango_sandbox::CleanUpReport;
 use serde_json::Value;
@@ -59,6 +59,20 @@ impl ServerTool {
 impl Tool for ServerTool {
     fn spec(&self) -> &ToolSpec {
         &self.spec
+    }
+
+    /// Tells the user that the tool is not one of lango's.
+    fn inspect<'a>(
+        &'a self,
+        _caller: &'a Caller,
+        _arguments: Arc<Value>,
+    ) -> BoxFuture<'a, Inspection> {
+        let note = format!("from: the MCP server `{}`", self.server.id());
+        let inspection = Inspection {
+            notes: vec![note.into()],
+            ..Inspection::default()
+        };
+        Box::pin(std::future::ready(inspection))
     }
 
     fn run<'a>(

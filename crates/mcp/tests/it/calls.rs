@@ -32,6 +32,8 @@ async fn a_servers_tools_have_its_prefix_and_their_schemas_and_are_not_considere
             spec.name
         );
         assert!(spec.name.as_str().starts_with("s_"));
+        let inspection = tool.inspect(&caller(), Arc::new(json!({}))).await;
+        assert_eq!(inspection.notes, ["from: the MCP server `s`".into()]);
     }
     assert_eq!(
         call(&servers, "s_odd_name__", json!({}))

@@ -10,8 +10,8 @@ use lango::app::sessions::Sessions;
 use lango::app::{App, Failure, Persistence};
 use lango_core::text::sanitize;
 use lango_core::{
-    Clock, EventRange, PermissionMode, SessionId, SessionQuery, SessionStatus, SessionSummary,
-    StoreError,
+    BusyPolicy, Clock, EventRange, PermissionMode, SessionId, SessionQuery, SessionStatus,
+    SessionSummary, StoreError, Timestamp,
 };
 use lango_engine::SystemClock;
 use lango_markdown::Style;
@@ -53,20 +53,50 @@ pub(super) async fn resume(
     chat::resume(&mut app, sessions, id).await
 }
 
-/// Returns the session of this user that was used last in this folder.
+/// Returns the session of this user that was used last in this folder, except for one in which another process runs a turn.
 pub(super) async fn last_session_here(
     app: &App,
     sessions: &Sessions,
 ) -> Result<SessionId, Failure> {
-    let here = sessions_here(app, sessions, 1).await?;
-    here.into_iter()
-        .next()
-        .map(|session| session.id)
-        .ok_or_else(|| {
-            let message = format!("there is no session to continue in `{}`", app.folder());
-            Failure::usage(message)
-                .next("start one with `lango`, or choose one of another folder with `lango resume`")
-        })
+    let here = sessions_here(app, sessions, MAX_NUMBERED).await?;
+    let mut last: Option<(Timestamp, &SessionSummary)> = None;
+    for session in &here {
+        let is_unfinished = is_unfinished(session);
+        let used = if is_unfinished {
+            time_of_last_event(sessions, session).await?
+        } else {
+            session.updated
+        };
+        let is_later = last.is_none_or(|(other, _)| used > other);
+        if is_later && !(is_unfinished && is_running(sessions, &session.id).await) {
+            last = Some((used, session));
+        }
+    }
+    let last = last.map(|(_, session)| session).or(here.first());
+    last.map(|session| session.id.clone()).ok_or_else(|| {
+        let message = format!("there is no session to continue in `{}`", app.folder());
+        Failure::usage(message)
+            .next("start one with `lango`, or choose one of another folder with `lango resume`")
+    })
+}
+
+/// Returns when something happened last in a session. Lists have the time at which a turn ended last.
+async fn time_of_last_event(
+    sessions: &Sessions,
+    session: &SessionSummary,
+) -> Result<Timestamp, StoreError> {
+    let range = EventRange {
+        from: session.events,
+        limit: 1,
+    };
+    let events = sessions.store.read(&session.id, range).await?;
+    Ok(events.first().map_or(session.updated, |event| event.time))
+}
+
+/// Whether another process runs a turn of this session now.
+async fn is_running(sessions: &Sessions, session: &SessionId) -> bool {
+    let lease = sessions.store.acquire(session, BusyPolicy::Refuse).await;
+    lease.is_err()
 }
 
 /// Returns sessions of this folder whose last turn has no outcome, the most recently used first: each waits for an answer,
@@ -80,10 +110,17 @@ pub(super) async fn unfinished_here(
         return Ok(Vec::new());
     }
     let mut recent = sessions_here(app, sessions, MAX_NUMBERED).await?;
-    let is_unfinished = |status| matches!(status, SessionStatus::Waiting | SessionStatus::Running);
-    recent.retain(|session| is_unfinished(session.status));
+    recent.retain(is_unfinished);
     recent.truncate(MAX_UNFINISHED);
     Ok(recent)
+}
+
+/// Whether the last turn has no outcome.
+fn is_unfinished(session: &SessionSummary) -> bool {
+    matches!(
+        session.status,
+        SessionStatus::Waiting | SessionStatus::Running
+    )
 }
 
 /// Asks which of the last sessions to resume: those of this folder first, then the others. Returns `None` if the user

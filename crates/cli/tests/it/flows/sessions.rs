@@ -31,3 +31,21 @@ fn a_resumed_chat_shows_the_last_exchange_and_goes_on() {
         assert!(request.contains("the number is 4711"), "{request}");
     }
 }
+
+#[test]
+fn an_interrupted_session_that_was_used_last_is_continued_and_one_that_runs_is_not() {
+    let lango = Lango::new();
+    let first = Tmux::start(&lango, WIDE, &["chat"], &[]);
+    first.wait_for("mode: ask");
+    lango.run(&["run", "hello"]).ok();
+    first.say("!sleep 60");
+    first.wait_for("$ sleep 60");
+    // Its turn runs, so the other session is continued.
+    let second = Tmux::start(&lango, WIDE, &["--continue"], &[]);
+    let screen = second.wait_for("mode: ask");
+    assert!(screen.contains("> hello"), "{screen}");
+    first.kill();
+    let third = Tmux::start(&lango, WIDE, &["--continue"], &[]);
+    let screen = third.wait_for("press a key");
+    assert!(screen.contains("outcome is unknown"), "{screen}");
+}

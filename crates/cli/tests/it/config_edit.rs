@@ -97,3 +97,12 @@ fn on_a_terminal_a_wrong_text_can_be_edited_again() {
     assert_eq!(terminal.end().0, Some(3));
     assert_eq!(drafts(&lango), ["agent.modle = 1\n"]);
 }
+
+#[test]
+fn without_a_terminal_and_an_editor_of_the_users_own_nothing_starts() {
+    let lango = Lango::new();
+    let mut command = lango.command(&["config", "edit"]);
+    command.env_remove("EDITOR").env_remove("VISUAL");
+    finish(&mut command, b"").refused(2, &["no terminal", "lango config set"]);
+    assert!(!lango.home().join("lango.toml").exists());
+}

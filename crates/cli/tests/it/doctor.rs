@@ -187,7 +187,7 @@ fn doctor_says_what_to_do_about_a_problem() {
     let expected = format!(
         "✗ configuration  {file}:1: unknown key `agent.modle`; did you mean `agent.model`?\n                 \
          {file}:2: unknown key `agent.colour`\n                   \
-         next: fix the problems above; `lango config check` checks the configuration again\n",
+         next: fix the problems above, for example with `lango config edit`; `lango config check` checks the configuration again\n",
         file = file.display()
     );
     assert_eq!(ran.stdout, expected);

@@ -142,7 +142,9 @@ impl From<ConfigProblems> for Failure {
             Some(ConfigProblem::NoHome) => "LANGO_HOME=FOLDER lango …",
             // Only the flags are wrong, so this command works without them.
             _ if problems.is_usage() => "run `lango config show` to see every key with its help",
-            _ => "fix the problems above; `lango config check` checks the configuration again",
+            _ => {
+                "fix the problems above, for example with `lango config edit`; `lango config check` checks the configuration again"
+            }
         };
         Self::of(kind, problems, Some(next))
     }

@@ -6,8 +6,8 @@ use crate::commands::confirm::{ask, has_terminal};
 use crate::screen;
 use lango::app::Failure;
 use lango_config::edit::{self, EditError};
-use lango_config::text_file;
-use std::ffi::OsStr;
+use lango_config::{ProcessEnv, text_file};
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -20,9 +20,10 @@ const MAX_KIB: u64 = 64;
 /// Runs the command.
 pub(super) async fn edit(target: &TargetFile) -> Result<(), Failure> {
     let before = edit::read(&target.path)?;
+    let editor = chosen_editor(&target.process_env)?;
     let draft = Draft::create(&target.paths.state, before.as_deref().unwrap_or_default())?;
     loop {
-        run_editor(target, &draft).await?;
+        run_editor(target, &draft, editor.clone()).await?;
         let problem = match draft.read() {
             Ok(text) if text == before.as_deref().unwrap_or_default() => {
                 draft.delete();
@@ -64,16 +65,26 @@ async fn wants_to_edit_again(problem: &str) -> Result<bool, Failure> {
     Ok(answer.is_some_and(|answer| !matches!(answer.as_str(), "n" | "no")))
 }
 
-/// Runs the editor until it exits. As in git, a shell splits the variable, so that it may contain options.
-async fn run_editor(target: &TargetFile, draft: &Draft) -> Result<(), Failure> {
-    // Ctrl-C belongs to the editor.
-    let _interrupts = signal(SignalKind::interrupt())?;
+/// Returns the user's editor, with its arguments.
+fn chosen_editor(process_env: &ProcessEnv) -> Result<OsString, Failure> {
     let variable = |name: &str| {
-        let value = target.process_env.env.get(OsStr::new(name))?;
+        let value = process_env.env.get(OsStr::new(name))?;
         (!value.is_empty()).then(|| value.clone())
     };
-    let editor = variable("VISUAL").or_else(|| variable("EDITOR"));
-    let mut script = editor.unwrap_or_else(|| "vi".into());
+    match variable("VISUAL").or_else(|| variable("EDITOR")) {
+        Some(editor) => Ok(editor),
+        None if has_terminal() => Ok("vi".into()),
+        None => Err(Failure::usage("there is no terminal for an editor").next(
+            "change single keys with `lango config set`, or set EDITOR to a program that needs no terminal",
+        )),
+    }
+}
+
+/// Runs the editor until it exits. As in git, a shell splits the variable, so that it may contain options.
+async fn run_editor(target: &TargetFile, draft: &Draft, editor: OsString) -> Result<(), Failure> {
+    // Ctrl-C belongs to the editor.
+    let _interrupts = signal(SignalKind::interrupt())?;
+    let mut script = editor;
     let name = script.to_string_lossy().into_owned();
     script.push(" \"$1\"");
     let mut command = std::process::Command::new("sh");

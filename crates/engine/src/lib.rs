@@ -48,5 +48,6 @@ pub use tree::{
     TreeSettings,
 };
 pub use turn::{
-    ModelStep, PartialReply, RemoteStep, ToolStep, Turn, TurnInput, TurnStart, TurnStep,
+    ModelStep, PartialReply, PrintedOutput, RemoteStep, ToolStep, Turn, TurnInput, TurnStart,
+    TurnStep,
 };

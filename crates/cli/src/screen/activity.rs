@@ -358,18 +358,12 @@ impl Activity {
         let parts = [format!("  {who} {symbol} {text}"), result, time];
         let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
         let mut lines = vec![parts.join("  ")];
-        let end = match status {
-            // What a stopped command printed is not in its result.
-            CallStatus::Unknown => ran.output.lines().collect(),
-            _ if has_failed(tool, status, output) => last_lines(tool, output),
-            _ => Vec::new(),
+        let end = if has_failed(tool, status, output) {
+            last_lines(tool, output)
+        } else {
+            Vec::new()
         };
-        let printed = match status {
-            CallStatus::Unknown if !end.is_empty() => format!("…\n{}\n{output}", end.join("\n")),
-            _ => output.to_owned(),
-        };
-        self.results
-            .add(format!("{} {text}", event.author), &printed);
+        self.results.add(format!("{} {text}", event.author), output);
         lines.extend(
             end.iter()
                 .map(|line| self.palette.dim(&format!("      {line}"))),

@@ -31,7 +31,7 @@ use std::borrow::Cow;
 use std::io::ErrorKind;
 use std::time::Duration;
 pub use tool_call::{call_question, call_text};
-pub use transcript::Transcript;
+pub use transcript::{TYPED_COMMAND_MODEL, Transcript};
 use wrapping::{wrap_quoted, wrap_text};
 
 /// The notice while a turn waits for its session.

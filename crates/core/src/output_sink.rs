@@ -3,8 +3,9 @@
 use std::fmt;
 use std::sync::Arc;
 
-/// Shows the output of a tool call while it runs. What is pushed is only for display: the model does not see it, and it is
-/// not stored. The default sink discards everything, and so does every sink once its call has ended.
+/// Shows the output of a tool call while it runs. If the call is stopped, the end of what was pushed becomes part of its
+/// result; otherwise the model does not see it, and it is not stored. The default sink discards everything, and so does
+/// every sink once its call has ended.
 #[derive(Clone, Default)]
 pub struct OutputSink(Option<Arc<ShowFn>>);
 

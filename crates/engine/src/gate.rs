@@ -22,7 +22,9 @@ mod subject;
 use crate::tree::{Agent, OwnedTool, Tree};
 pub(crate) use edits::is_accepted_edit;
 pub(crate) use grant::grant_for;
-pub use grant::{content_bound_pattern, edited_grant_problem, grant_problem, narrower_command};
+pub use grant::{
+    content_bound_pattern, edited_grant_problem, exact_pattern, grant_problem, narrower_command,
+};
 use lango_core::{
     AgentName, ApprovalAnswer, Call, CallId, CallStatus, Inspection, PermissionMode, Text,
     ToolName, ToolSpec, TurnFault,

@@ -29,7 +29,7 @@ pub use answer_schema::{AnswerSchema, AnswerSchemaError};
 pub use capability::{GENERAL_ACTIONS, capabilities_of};
 pub use gate::{
     ApprovalRule, ApprovalRules, Gate, GateError, RuleAction, content_bound_pattern,
-    edited_grant_problem, grant_problem, narrower_command,
+    edited_grant_problem, exact_pattern, grant_problem, narrower_command,
 };
 pub use history::History;
 pub use instruction::DELEGATE;
@@ -48,5 +48,6 @@ pub use tree::{
     TreeSettings,
 };
 pub use turn::{
-    ModelStep, PartialReply, RemoteStep, ToolStep, Turn, TurnInput, TurnStart, TurnStep,
+    ModelStep, PartialReply, PrintedOutput, RemoteStep, ToolStep, Turn, TurnInput, TurnStart,
+    TurnStep,
 };

@@ -45,7 +45,6 @@ use std::sync::Arc;
 use std::time::Duration;
 pub use turn_status::TurnStatus;
 pub use undo::{UndoError, UndoableTurn, UndoneFiles, paths_left};
-pub(crate) use updates::end_of_output;
 pub use updates::{UpdateBacklog, UpdateReceiver, UpdateSender, turn_updates};
 
 #[derive(Clone)]

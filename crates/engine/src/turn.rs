@@ -8,7 +8,7 @@
 //! Each file has one part of the rules: `replies` handles replies of models, `calls` their calls, `offer` what a model
 //! may call next and when it must finish, `ending` the end of the turn, `resume` continuing after a crash, `restored`
 //! continuing after a restore from a backup, `request` the contents of model requests, `setup` the settings of all
-//! requests, `structured` answers with a schema, `trust` the trust label of an agent's context.
+//! requests, `printed` what stopped calls had printed, `structured` answers with a schema, `trust` the trust label of an agent's context.
 
 mod approvals;
 mod attachments;
@@ -19,6 +19,7 @@ mod effects;
 mod ending;
 mod frame;
 mod offer;
+mod printed;
 mod repetition;
 mod replies;
 mod request;
@@ -43,6 +44,8 @@ use lango_core::{
     TurnSettings, UserInput,
 };
 use offer::Offer;
+pub use printed::PrintedOutput;
+pub(crate) use printed::{end_of_lines, stopped_result};
 pub(crate) use request_size::{RequestSpace, message_bytes, tokens, without_files};
 use state::State;
 use std::sync::Arc;
@@ -161,8 +164,8 @@ impl Turn {
                 result,
                 attachments,
             } => self.remote_returned(&step, result, attachments),
-            TurnInput::Cancelled { partial } => self.cancel(partial),
-            TurnInput::TimeSpent => self.time_spent(),
+            TurnInput::Cancelled { partial, printed } => self.cancel(partial, &printed),
+            TurnInput::TimeSpent { printed } => self.time_spent(&printed),
             TurnInput::Interrupted => self.interrupt(),
             TurnInput::Resumed => self.resume(),
             TurnInput::Expired => self.expire(),

@@ -8,7 +8,7 @@ const LIST_LIMIT: usize = 50;
 /// The actions of `lango memory`.
 #[derive(Debug, Subcommand)]
 #[command(
-    after_help = "Examples:\n  lango memory\n  lango memory search tea\n  lango memory forget m_3"
+    after_help = "Examples:\n  lango memory\n  lango memory search tea\n  lango memory forget m_3\n  lango memory forget --all -y"
 )]
 pub enum MemoryCommand {
     /// List your memories, newest first: what you asked to save, and what was observed in sessions
@@ -41,8 +41,8 @@ pub enum MemoryCommand {
         /// All your memories.
         #[arg(long)]
         all: bool,
-        /// Forget without asking.
-        #[arg(long)]
+        /// Do not ask for confirmation.
+        #[arg(long, short)]
         yes: bool,
     },
 }

@@ -2,14 +2,25 @@
 
 use super::{Arguments, Command, command};
 use clap::FromArgMatches;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use std::ffi::OsString;
 
 /// Parses the command line.
 pub fn read(typed: Vec<OsString>) -> Result<Arguments, clap::Error> {
     parse(typed.clone()).or_else(|error| match as_run(&typed) {
         Some((words, arguments)) if words[0].contains(char::is_whitespace) => Ok(arguments),
+        _ if is_question(&error) => Err(parse(with_run(&typed)).err().unwrap_or(error)),
         _ => as_list(&typed).ok_or(error),
     })
+}
+
+/// Whether the parser took a question for a command, which hides what is wrong with the flags before it.
+fn is_question(error: &clap::Error) -> bool {
+    error.kind() == ErrorKind::InvalidSubcommand
+        && matches!(
+            error.get(ContextKind::InvalidSubcommand),
+            Some(ContextValue::String(word)) if word.contains(char::is_whitespace)
+        )
 }
 
 /// Parses flags after a command that manages a list, such as `lango sessions --limit 4`, as those of its action `list`.
@@ -26,14 +37,18 @@ fn as_list(typed: &[OsString]) -> Option<Arguments> {
 
 /// Parses the command line as the arguments of `lango run`. Returns the words of its question as well, at least one.
 pub(super) fn as_run(typed: &[OsString]) -> Option<(Vec<String>, Arguments)> {
-    let mut with_run = typed.to_vec();
-    with_run.insert(1.min(typed.len()), "run".into());
-    let arguments = parse(with_run).ok()?;
+    let arguments = parse(with_run(typed)).ok()?;
     let words = match &arguments.command {
         Some(Command::Run(run)) if !run.prompt.is_empty() => run.prompt.clone(),
         _ => return None,
     };
     Some((words, arguments))
+}
+
+fn with_run(typed: &[OsString]) -> Vec<OsString> {
+    let mut with_run = typed.to_vec();
+    with_run.insert(1.min(typed.len()), "run".into());
+    with_run
 }
 
 pub(super) fn parse(typed: Vec<OsString>) -> Result<Arguments, clap::Error> {
@@ -78,6 +93,16 @@ mod tests {
         }
         assert_eq!(question(&["a b", "c"]).unwrap(), ["a b", "c"]);
         assert_eq!(question(&["sessions list"]).unwrap(), ["sessions list"]);
+    }
+
+    #[test]
+    fn a_wrong_value_before_a_question_is_reported_as_such() {
+        for flag in ["--mode", "--log-format"] {
+            let error = read(typed(&[flag, "foo", "hi there"])).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::InvalidValue, "{error}");
+            let shown = error.to_string();
+            assert!(shown.contains(flag) && shown.contains("foo"), "{shown}");
+        }
     }
 
     #[test]

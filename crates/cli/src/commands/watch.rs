@@ -115,11 +115,14 @@ async fn watch_turn(
     request: TurnRequest<'_>,
     approval_mode: ApprovalMode,
     context: PromptContext<'_>,
-    screen: TurnScreen<'_>,
+    mut screen: TurnScreen<'_>,
     has_started: &mut bool,
 ) -> Result<WatchedTurn, Failure> {
     let (updates, shown) = turn_updates();
     let (approver, messages) = TerminalApprover::new(approval_mode, context, updates.backlog());
+    for waiting in conversation.waiting() {
+        screen.add_pending(&waiting.request);
+    }
     let action = prepare_action(request, conversation, &approver).await?;
     let session = conversation.session().clone();
     let cancel = CancelToken::new();

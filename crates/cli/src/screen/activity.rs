@@ -12,7 +12,9 @@ mod report_text;
 use super::one_line;
 use super::output_tail::OutputTail;
 use super::tool_call::call_text;
-use super::tool_line::{has_failed, last_lines, refusal_text, result_text, status_symbol};
+use super::tool_line::{
+    REPORTED_SYMBOL, has_failed, last_lines, refusal_text, result_text, status_symbol,
+};
 use crate::terminal::{Colour, Palette};
 use agent_frames::{AgentFrame, AgentFrames, ModelCall};
 pub use answer_line::QuestionEnd;
@@ -21,12 +23,13 @@ use full_results::FullResults;
 use lango::app::attach::attachment_line;
 use lango_core::text::sanitize;
 use lango_core::{
-    AgentName, ApprovalAnswer, ApprovalId, CallId, CallStatus, Event, EventBody, FrameId,
-    Timestamp, ToolName, TurnFault,
+    AgentName, ApprovalAnswer, ApprovalId, ApprovalRequest, CallId, CallStatus, Event, EventBody,
+    FrameId, Text, Timestamp, ToolName, TurnFault,
 };
 use lango_engine::{TurnUpdate, rejection_reason};
 use report_text::without_markup;
 use serde_json::Value;
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -57,9 +60,11 @@ pub struct Activity {
     made: HashMap<CallId, MadeCall>,
     calls: HashMap<CallId, RunningCall>,
     /// The calls that the user was asked about, until there is an answer.
-    asked: HashMap<ApprovalId, String>,
+    asked: HashMap<ApprovalId, AskedCall>,
     /// The answers whose line is on the screen already.
     closed: HashMap<ApprovalId, ApprovalAnswer>,
+    /// What the user reported about calls with an unknown outcome, until they return.
+    reports: HashMap<CallId, Text>,
     /// The tokens that providers reported.
     reported_tokens: u64,
     results: FullResults,
@@ -69,6 +74,12 @@ pub struct Activity {
 struct MadeCall {
     tool: String,
     arguments: Value,
+}
+
+/// A call that the user is asked about.
+struct AskedCall {
+    call: CallId,
+    text: String,
 }
 
 struct RunningCall {
@@ -92,6 +103,7 @@ impl Activity {
             calls: HashMap::new(),
             asked: HashMap::new(),
             closed: HashMap::new(),
+            reports: HashMap::new(),
             reported_tokens: 0,
             results: FullResults::default(),
         }
@@ -105,6 +117,7 @@ impl Activity {
         self.calls.clear();
         self.asked.clear();
         self.closed.clear();
+        self.reports.clear();
         self.reported_tokens = 0;
     }
 
@@ -161,9 +174,26 @@ impl Activity {
         Some(format!("{}\n{output}", self.palette.bold(&result.title)))
     }
 
+    /// Adds a pending question of the turn. Those that are asked during the turn are added with its updates.
+    pub fn add_request(&mut self, request: &ApprovalRequest) {
+        let tool = request.tool.as_str();
+        let asked = AskedCall {
+            call: request.call.clone(),
+            text: call_text(tool, &request.arguments),
+        };
+        self.asked.insert(request.id.clone(), asked);
+        // After a restart, nothing else says what the call was.
+        let made = || MadeCall {
+            tool: tool.to_owned(),
+            arguments: (*request.arguments).clone(),
+        };
+        self.made.entry(request.call.clone()).or_insert_with(made);
+    }
+
     /// Returns the line that closes the box of a question. The stored answer gets no second one.
     pub fn closing_line(&mut self, request: &ApprovalId, end: QuestionEnd) -> String {
-        let call = self.asked.get(request).map_or("", String::as_str);
+        let asked = self.asked.get(request);
+        let call = asked.map_or("", |asked| asked.text.as_str());
         let line = closing_line(&end, call, &self.palette);
         if let QuestionEnd::Answered(answer) = end {
             self.closed.insert(request.clone(), answer);
@@ -227,8 +257,7 @@ impl Activity {
                 self.frames
                     .enter(&event.frame, who)
                     .start_waiting(event.time);
-                let call = call_text(request.tool.as_str(), &request.arguments);
-                self.asked.insert(request.id.clone(), call);
+                self.add_request(request);
                 Vec::new()
             }
             EventBody::ToolCalled {
@@ -294,7 +323,11 @@ impl Activity {
                 if let Some(frame) = self.frames.find(&event.frame) {
                     frame.stop_waiting(event.time);
                 }
-                let call = self.asked.remove(request).unwrap_or_default();
+                let asked = self.asked.remove(request);
+                if let (Some(asked), ApprovalAnswer::Happened { text }) = (&asked, answer) {
+                    self.reports.insert(asked.call.clone(), Text::clone(text));
+                }
+                let call = asked.map_or(String::new(), |asked| asked.text);
                 match self.closed.remove(request) {
                     Some(shown) if shown == *answer => Vec::new(),
                     _ => answer_line(answer, by, &call, &self.palette)
@@ -341,9 +374,15 @@ impl Activity {
         // A call that never ran has no duration.
         let Some(ran) = self.calls.remove(call) else {
             let text = made.map_or(String::new(), |made| call_text(&made.tool, &made.arguments));
-            let reason = refusal_text(output);
+            let (symbol, result) = match self.reports.remove(call) {
+                Some(report) => (
+                    Cow::Borrowed(REPORTED_SYMBOL),
+                    format!("reported: {}", one_line(&report, REPORT_CHARACTERS)),
+                ),
+                None => (self.symbol(status).into(), refusal_text(output)),
+            };
             self.results.add(format!("{} {text}", event.author), output);
-            let parts = [format!("  {who} {} {text}", self.symbol(status)), reason];
+            let parts = [format!("  {who} {symbol} {text}"), result];
             return vec![parts.join("  ")];
         };
         let tool = ran.tool.as_str();
@@ -358,18 +397,12 @@ impl Activity {
         let parts = [format!("  {who} {symbol} {text}"), result, time];
         let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
         let mut lines = vec![parts.join("  ")];
-        let end = match status {
-            // What a stopped command printed is not in its result.
-            CallStatus::Unknown => ran.output.lines().collect(),
-            _ if has_failed(tool, status, output) => last_lines(tool, output),
-            _ => Vec::new(),
+        let end = if has_failed(tool, status, output) {
+            last_lines(tool, output)
+        } else {
+            Vec::new()
         };
-        let printed = match status {
-            CallStatus::Unknown if !end.is_empty() => format!("…\n{}\n{output}", end.join("\n")),
-            _ => output.to_owned(),
-        };
-        self.results
-            .add(format!("{} {text}", event.author), &printed);
+        self.results.add(format!("{} {text}", event.author), output);
         lines.extend(
             end.iter()
                 .map(|line| self.palette.dim(&format!("      {line}"))),

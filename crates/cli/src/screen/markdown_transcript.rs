@@ -41,6 +41,7 @@ impl MarkdownTranscript {
 
     /// Returns the lines for one event.
     pub fn lines(&mut self, event: &Event) -> Vec<String> {
+        self.transcript.note(event);
         let text = match &event.body {
             EventBody::UserMessage { text, .. } => text,
             EventBody::AgentMessage { text, .. } if !text.trim().is_empty() => text,

@@ -8,6 +8,7 @@ use super::{count, one_line};
 use crate::terminal::{Colour, Palette, wrap_prefixed};
 use lango_core::text::is_invisible;
 use lango_core::{ApprovalQuestion, ApprovalRequest, PendingApproval, Risk};
+use lango_engine::exact_pattern;
 use serde_json::Value;
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -331,11 +332,11 @@ pub fn subject_line(request: &ApprovalRequest) -> String {
     )
 }
 
-/// Returns the rule that would have allowed this call, as a flag; `None` if no rule can.
+/// Returns the rule that would have allowed this call, and no broader one, as a flag; `None` if no rule can.
 pub fn allowing_rule(waiting: &PendingApproval) -> Option<String> {
     let request = &waiting.request;
-    let pattern = request.pattern.as_ref()?;
-    let fields = [("tool", request.tool.as_str()), ("match", pattern)];
+    let pattern = exact_pattern(request)?;
+    let fields = [("tool", request.tool.as_str()), ("match", &*pattern)];
     let mut rule = "action=\"allow\"".to_owned();
     for (name, value) in fields {
         let _ = write!(rule, ",{name}={}", toml::Value::from(value));

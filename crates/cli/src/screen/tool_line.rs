@@ -67,6 +67,9 @@ pub(super) fn has_failed(tool: &str, status: CallStatus, output: &str) -> bool {
     }
 }
 
+/// The symbol for a call of which only the user's report is known, which may be good or bad.
+pub(super) const REPORTED_SYMBOL: &str = "·";
+
 /// Returns the symbol for the status of a call.
 pub(super) fn status_symbol(status: CallStatus) -> &'static str {
     match status {

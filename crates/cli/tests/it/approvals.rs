@@ -38,7 +38,7 @@ fn without_a_terminal_a_write_is_denied_with_exit_code_4_and_the_rule_that_would
     let lango = Lango::new();
     let ran = lango.run(&["run", CREATE]).exits(4);
     assert!(ran.stdout.contains("no user could be asked"), "{ran:#?}");
-    let rule = r#"next: allow it with -c 'approval.rules=[{action="allow",tool="fs_write",match="notes/*"}]'"#;
+    let rule = r#"next: allow it with -c 'approval.rules=[{action="allow",tool="fs_write",match="notes/a.md"}]'"#;
     assert!(
         ran.stderr
             .contains("denied: operator wanted to call fs_write"),

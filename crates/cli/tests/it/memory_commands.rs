@@ -87,7 +87,7 @@ fn all_memories_are_forgotten_for_good() {
     let lango = Lango::new();
     tell(&lango, "I prefer tea to coffee.");
     let session = lango.session("I prefer rain to sun.");
-    let ran = lango.run(&["memory", "forget", "--all", "--yes"]).ok();
+    let ran = lango.run(&["memory", "forget", "--all", "-y"]).ok();
     assert!(ran.stdout.starts_with("forgot 1 memory;"), "{ran:#?}");
     // The turn that was not observed yet is not observed later.
     let again = ["run", "--session", &session, "I prefer trains."];

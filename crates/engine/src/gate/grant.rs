@@ -64,6 +64,20 @@ pub fn grant_problem(subject: RuleSubject, pattern: &str) -> Option<&'static str
     }
 }
 
+/// Returns the pattern for a rule that allows only calls like this pending one: the path itself, where lango offers its
+/// folder. Returns `None` if no rule can allow it.
+pub fn exact_pattern(request: &ApprovalRequest) -> Option<Text> {
+    let offered = request.pattern.as_ref()?;
+    let inspection = &request.inspection;
+    let path = SubjectText::of(RuleSubject::Path, &request.arguments, inspection);
+    let content = inspection.content.as_ref();
+    Some(if path.offered_pattern(content) == **offered {
+        path.exact_pattern(content).into()
+    } else {
+        Text::clone(offered)
+    })
+}
+
 /// Returns why a user cannot grant this pattern for a pending call. A pattern offered for certain content must stay bound
 /// to it, and one that does not cover the call is probably misspelled.
 pub fn edited_grant_problem(

@@ -1,4 +1,4 @@
-//! The output of a running tool on its way to the user interface.
+//! The output of a running tool on its way to the user interface, and to the result of a call that is stopped.
 //!
 //! A tool pushes text at any rate, and it is published at most every [`INTERVAL`]. In between, only the end of it is kept, so
 //! a tool that prints without end costs neither memory nor time. Text is masked as one stream, and the end of the stream
@@ -6,7 +6,7 @@
 //! before a pause is shown. If text in between was dropped, a secret may have been cut in
 //! two there, so what follows the gap is not shown until that is impossible.
 
-use crate::runner::{TurnUpdate, UpdateSender, end_of_output};
+use crate::runner::UpdateSender;
 use lango_core::{CallId, OutputSink};
 use lango_secrets::{MaskTextStream, Masks};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -98,7 +98,7 @@ impl LiveOutput {
                 () = self.is_changed.notified() => false,
                 () = tokio::time::sleep(LINE_TIME), if holds_lines => {
                     holds_lines = false;
-                    publish(&stream.end_lines(), call, updates);
+                    updates.send_output(call, &stream.end_lines(), false);
                     continue;
                 }
             };
@@ -126,22 +126,12 @@ impl LiveOutput {
             stream.restart(hidden);
             shown = rest;
         }
-        publish(&stream.push(shown), call, updates);
+        updates.send_output(call, &stream.push(shown), has_gap);
     }
 
     fn unpublished(&self) -> MutexGuard<'_, Unpublished> {
         let unpublished = self.unpublished.lock();
         unpublished.unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-fn publish(masked: &str, call: &CallId, updates: &UpdateSender) {
-    let end = end_of_output(masked);
-    if !end.is_empty() {
-        updates.send(TurnUpdate::ToolOutput {
-            call: call.clone(),
-            text: end.to_owned(),
-        });
     }
 }
 

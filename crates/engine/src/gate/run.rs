@@ -6,7 +6,7 @@ use super::output::{CallResult, cap, cap_preview, mask_file};
 use super::{Denial, parse_arguments};
 use crate::runner::UpdateSender;
 use crate::tree::Tree;
-use crate::turn::ToolStep;
+use crate::turn::{ToolStep, stopped_result};
 use futures_util::FutureExt;
 use futures_util::future::join;
 use lango_core::{
@@ -158,23 +158,17 @@ impl Gate {
             let denied = Denial::Mode(mode).for_model();
             return CallResult::from_lango(CallStatus::Denied, denied);
         }
-        let live = updates
-            .has_receiver()
-            .then(|| LiveOutput::new(self.masks.clone()));
-        caller.output = live.as_ref().map(LiveOutput::sink).unwrap_or_default();
+        let live = LiveOutput::new(self.masks.clone());
+        caller.output = live.sink();
         let run = async {
             let run = async { tool.run(&caller, Arc::clone(&step.arguments)).await };
             let run = tokio::time::timeout(time, AssertUnwindSafe(run).catch_unwind()).await;
-            if let Some(live) = &live {
-                live.end();
-            }
+            live.end();
             run
         };
         let publish = async {
             self.load_masks(&caller).await;
-            if let Some(live) = &live {
-                live.publish(&step.call, updates).await;
-            }
+            live.publish(&step.call, updates).await;
         };
         // If a non-idempotent call does not finish, its outcome is unknown.
         let (unfinished, advice) = match step.effect {
@@ -183,6 +177,15 @@ impl Gate {
                 "its outcome is unknown; do not repeat it, tell the user",
             ),
             Effect::Pure | Effect::Idempotent => (CallStatus::Error, "it gave no result"),
+        };
+        let stopped = |reason: String| {
+            let (output, trust) = stopped_result(&reason, &step.call, &updates.printed());
+            CallResult {
+                status: unfinished,
+                output,
+                trust,
+                files: Vec::new(),
+            }
         };
         let (run, ()) = join(run, publish).await;
         match run {
@@ -200,14 +203,8 @@ impl Gate {
                 trust: error.trust,
                 files: Vec::new(),
             },
-            Ok(Err(_panic)) => CallResult::from_lango(
-                unfinished,
-                format!("the tool `{}` crashed: {advice}", step.tool),
-            ),
-            Err(_elapsed) => CallResult::from_lango(
-                unfinished,
-                format!("stopped after {} s: {advice}", time.as_secs_f32()),
-            ),
+            Ok(Err(_panic)) => stopped(format!("the tool `{}` crashed: {advice}", step.tool)),
+            Err(_elapsed) => stopped(format!("stopped after {} s: {advice}", time.as_secs_f32())),
         }
     }
 }

@@ -166,6 +166,11 @@ impl SubjectText {
         };
         grant::bound(pattern, content)
     }
+
+    /// Returns the pattern that matches only this text.
+    pub(crate) fn exact_pattern(&self, content: Option<&Text>) -> String {
+        grant::bound(literal(&self.text), content)
+    }
 }
 
 /// Returns the words of `argv`, if all of them are strings.

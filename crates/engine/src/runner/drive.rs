@@ -52,7 +52,12 @@ impl Conversation {
         // Calls of pure tools, to be stored together with their results, or after `RESULT_WAIT`.
         let mut unstored: Vec<Event> = Vec::new();
         if turn.limits().turn_ms == 0 && turn.outcome().is_none() {
-            let events = turn.accept(TurnInput::TimeSpent, parts.clock.now());
+            let events = turn.accept(
+                TurnInput::TimeSpent {
+                    printed: Vec::new(),
+                },
+                parts.clock.now(),
+            );
             batch = append(parts, events, updates).await?;
         }
         while turn.outcome().is_none() {
@@ -77,8 +82,8 @@ impl Conversation {
             // Wait for a result or another input.
             let reason = tokio::select! {
                 biased;
-                () = cancel.cancelled() => WakeReason::End(TurnInput::Cancelled { partial: updates.partial_replies() }),
-                () = &mut deadline => WakeReason::End(TurnInput::TimeSpent),
+                () = cancel.cancelled() => WakeReason::End(TurnInput::Cancelled { partial: updates.partial_replies(), printed: updates.printed() }),
+                () = &mut deadline => WakeReason::End(TurnInput::TimeSpent { printed: updates.printed() }),
                 given = answers.next() => WakeReason::Answer(given),
                 progress = remote_progress.next() => WakeReason::Progress(progress),
                 Some(performed) = running_steps.next() => WakeReason::Step(performed),
@@ -112,7 +117,7 @@ impl Conversation {
             for performed in performed {
                 let (key, input) = performed?;
                 keys.remove(&key);
-                if let (Some(TurnInput::Cancelled { partial }), StepKey::Frame(frame)) =
+                if let (Some(TurnInput::Cancelled { partial, .. }), StepKey::Frame(frame)) =
                     (&mut end, &key)
                 {
                     // Its reply is complete.

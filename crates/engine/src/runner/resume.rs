@@ -101,6 +101,7 @@ impl Conversation {
         self.continue_turn(
             Some(TurnInput::Cancelled {
                 partial: Vec::new(),
+                printed: Vec::new(),
             }),
             TurnContext::new(&lease, &cancel, updates),
         )
@@ -176,6 +177,7 @@ impl Conversation {
         self.continue_turn(
             Some(TurnInput::Cancelled {
                 partial: Vec::new(),
+                printed: Vec::new(),
             }),
             TurnContext::new(&lease, &cancel, updates),
         )

@@ -7,14 +7,15 @@
 //!
 //! The progress of running steps is the exception, because only its latest state is worth showing: see `progress`.
 
+mod printed;
 mod progress;
 
 use super::TurnUpdate;
-use crate::turn::PartialReply;
+use crate::turn::{PartialReply, PrintedOutput};
 use futures_util::Stream;
-use lango_core::{AgentName, Event, EventBatch, EventBody, FrameId, Text};
-use progress::StepProgress;
-pub(crate) use progress::end_of_output;
+use lango_core::{AgentName, CallId, Event, EventBatch, EventBody, FrameId, Text};
+use printed::PrintedOutputs;
+use progress::{StepProgress, end_of_output};
 use std::collections::VecDeque;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -27,6 +28,7 @@ pub fn turn_updates() -> (UpdateSender, UpdateReceiver) {
     let sender = UpdateSender {
         channel: Arc::clone(&channel),
         replies: Mutex::default(),
+        printed: PrintedOutputs::default(),
     };
     (sender, UpdateReceiver(channel))
 }
@@ -37,6 +39,7 @@ pub struct UpdateSender {
     channel: Arc<Channel>,
     /// The replies that are being written and are not stored yet.
     replies: Mutex<Vec<PartialReply>>,
+    printed: PrintedOutputs,
 }
 
 /// The receiving half. Dropping it discards all updates, and the turn continues.
@@ -86,6 +89,23 @@ impl UpdateSender {
         }
     }
 
+    /// Sends masked output of a running call. `has_gap` says that output before it was dropped.
+    pub(crate) fn send_output(&self, call: &CallId, masked: &str, has_gap: bool) {
+        self.printed.push(call, masked, has_gap);
+        let end = end_of_output(masked);
+        if !end.is_empty() {
+            self.send(TurnUpdate::ToolOutput {
+                call: call.clone(),
+                text: end.to_owned(),
+            });
+        }
+    }
+
+    /// Returns what the running calls have printed until now.
+    pub(crate) fn printed(&self) -> Vec<PrintedOutput> {
+        self.printed.all()
+    }
+
     /// Returns the replies that are being written now.
     pub(crate) fn partial_replies(&self) -> Vec<PartialReply> {
         self.lock_replies().clone()
@@ -126,6 +146,7 @@ impl UpdateSender {
             }
             TurnUpdate::DraftWithdrawn => replies.iter_mut().for_each(|reply| reply.text.clear()),
             TurnUpdate::Stored(batch) => {
+                self.printed.stored(batch);
                 let is_stored = |reply: &PartialReply| {
                     batch.iter().any(|event| ends_reply(event, &reply.frame))
                 };
@@ -137,11 +158,6 @@ impl UpdateSender {
 
     fn lock_replies(&self) -> MutexGuard<'_, Vec<PartialReply>> {
         self.replies.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Whether someone may still read the updates.
-    pub(crate) fn has_receiver(&self) -> bool {
-        !self.channel.lock().is_receiver_gone
     }
 
     /// Returns a view of the updates that were not read yet.

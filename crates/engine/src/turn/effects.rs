@@ -1,6 +1,7 @@
 //! Records the calls of a turn that may have changed something, and how they ended. If a turn ends without an answer,
 //! lango lists them, so that the user knows what was or may have been done.
 
+use super::printed::PrintedOutput;
 use lango_core::{AgentName, CallId, CallStatus, ToolName};
 use serde_json::Value;
 use std::fmt::Write;
@@ -53,9 +54,16 @@ impl EffectLog {
         }
     }
 
-    /// Describes the most recent calls; `None` if there are none.
-    pub(crate) fn describe(&self) -> Option<String> {
-        let lines: Vec<String> = self.0.iter().filter_map(EffectCall::describe).collect();
+    /// Describes the most recent calls, with the end of what stopped ones had printed; `None` if there are none.
+    pub(crate) fn describe(&self, printed: &[PrintedOutput]) -> Option<String> {
+        let describe = |record: &EffectCall| {
+            let is_its =
+                |output: &&PrintedOutput| output.call == record.call && !record.has_result();
+            let output = printed.iter().find(is_its);
+            let output = output.map_or(String::new(), PrintedOutput::quote);
+            Some(record.describe()? + &output)
+        };
+        let lines: Vec<String> = self.0.iter().filter_map(describe).collect();
         if lines.is_empty() {
             return None;
         }
@@ -70,6 +78,11 @@ impl EffectLog {
 }
 
 impl EffectCall {
+    /// Whether it has returned a result of its own.
+    fn has_result(&self) -> bool {
+        !matches!(self.status, None | Some(CallStatus::Unknown))
+    }
+
     fn describe(&self) -> Option<String> {
         let end = match self.status {
             Some(CallStatus::Denied) => return None,

@@ -4,11 +4,12 @@
 use super::Turn;
 use super::cut_off::cut_off;
 use super::frame::FrameEnd;
+use super::printed::{PrintedOutput, stopped_result};
 use super::request_size;
 use super::steps::PartialReply;
 use lango_core::{
-    AnswerSource, CallStatus, EventBody, FrameId, Limit, Outcome, StopReason, Text, Trust,
-    TurnFault, Usage,
+    AnswerSource, CallStatus, EventBody, FrameId, Limit, Outcome, StopReason, Text, TurnFault,
+    Usage,
 };
 use std::fmt::Write;
 
@@ -26,7 +27,7 @@ impl Turn {
                 return;
             };
             if frame.is_root() {
-                self.limited(limit);
+                self.limited(limit, &[]);
                 continue;
             }
             let fault = match limit {
@@ -53,7 +54,7 @@ impl Turn {
     }
 
     pub(super) fn fail(&mut self, error: String, setup: bool, fault: Option<Text>) {
-        let answer = self.store_notice(&failure_notice(&error));
+        let answer = self.store_notice(&failure_notice(&error), &[]);
         self.finish(
             Outcome::Failed {
                 error: error.into(),
@@ -64,7 +65,7 @@ impl Turn {
         );
     }
 
-    fn limited(&mut self, limit: Limit) {
+    fn limited(&mut self, limit: Limit, printed: &[PrintedOutput]) {
         let cause = match limit {
             _ if self.is_zero(limit) => {
                 format!("No model was called, because {} is 0.", limit.key())
@@ -74,29 +75,29 @@ impl Turn {
                 limit.key()
             ),
         };
-        let answer = self.store_notice(&cause);
+        let answer = self.store_notice(&cause, printed);
         self.finish(Outcome::Limited { limit }, Some(answer));
     }
 
-    pub(super) fn time_spent(&mut self) {
-        self.stop_calls("stopped: the time limit of the turn has passed");
+    pub(super) fn time_spent(&mut self, printed: &[PrintedOutput]) {
+        self.stop_calls("stopped: the time limit of the turn has passed", printed);
         self.correct(
             &FrameId::root(),
             TurnFault::TimeLimit,
             None,
             "the time limit of the turn has passed".to_owned(),
         );
-        self.limited(Limit::Time);
+        self.limited(Limit::Time, printed);
     }
 
     /// Ends a turn because the user stopped it. What the user has seen of the answer becomes the answer, so that the
     /// next message can refer to it.
-    pub(super) fn cancel(&mut self, partial: Vec<PartialReply>) {
+    pub(super) fn cancel(&mut self, partial: Vec<PartialReply>, printed: &[PrintedOutput]) {
         let mut answer = None;
         for reply in partial {
-            answer = self.store_partial(reply).or(answer);
+            answer = self.store_partial(reply, printed).or(answer);
         }
-        self.stop_calls("stopped by the user");
+        self.stop_calls("stopped by the user", printed);
         self.correct(
             &FrameId::root(),
             TurnFault::Cancelled,
@@ -104,14 +105,15 @@ impl Turn {
             "stopped by the user".to_owned(),
         );
         let answer = answer.or_else(|| {
-            self.store_effects_notice("The request was stopped before it was answered.")
+            let cause = "The request was stopped before it was answered.";
+            self.store_effects_notice(cause, printed)
         });
         self.finish(Outcome::Cancelled, answer);
     }
 
     /// Stores what a stopped reply has cost and, if it is the beginning of the answer, its text with a list of what was
     /// done before. Returns the `seq` of the answer.
-    fn store_partial(&mut self, partial: PartialReply) -> Option<u64> {
+    fn store_partial(&mut self, partial: PartialReply, printed: &[PrintedOutput]) -> Option<u64> {
         let PartialReply {
             frame: id,
             agent,
@@ -123,7 +125,7 @@ impl Turn {
         let (is_remote, awaits_model) = (frame.is_remote, frame.awaits_model());
         let is_answer = !text.trim().is_empty();
         let text: Text = if is_answer {
-            let effects = self.state.effects.describe();
+            let effects = self.state.effects.describe(printed);
             let effects = effects.map(|done| format!("\n\n{done}"));
             (cut_off(&text, "the user stopped it") + &effects.unwrap_or_default()).into()
         } else {
@@ -163,11 +165,11 @@ impl Turn {
     }
 
     pub(super) fn interrupt(&mut self) {
-        self.stop_calls("the process ended before a result was stored");
+        self.stop_calls("the process ended before a result was stored", &[]);
         let detail = "the process ended during the turn".to_owned();
         self.correct(&FrameId::root(), TurnFault::Interrupted, None, detail);
         let answer =
-            self.store_effects_notice("The process ended before the request was answered.");
+            self.store_effects_notice("The process ended before the request was answered.", &[]);
         self.finish(Outcome::Interrupted, answer);
     }
 
@@ -175,20 +177,20 @@ impl Turn {
     pub(super) fn expire(&mut self) {
         let cause = "an approval was not answered in time (approval.expiry)";
         self.close_requests(cause, &AnswerSource::Expired);
-        self.stop_calls(cause);
+        self.stop_calls(cause, &[]);
         self.fail(cause.to_owned(), false, None);
     }
 
-    /// Closes every running call and every pending approval. A running call with effects gets an unknown outcome.
-    fn stop_calls(&mut self, detail: &str) {
+    /// Closes every running call and every pending approval. A running call with effects gets an unknown outcome. What
+    /// calls had printed becomes part of their results.
+    fn stop_calls(&mut self, detail: &str, printed: &[PrintedOutput]) {
         self.close_requests(detail, &AnswerSource::TurnEnded);
         let mut stopped = Vec::new();
         for frame in self.state.frames.iter().filter(|frame| frame.is_open()) {
-            let detail = || Text::from(detail);
             if frame.is_remote {
                 let body = EventBody::RemoteReturned {
                     status: CallStatus::Unknown,
-                    output: detail(),
+                    output: detail.into(),
                     is_final: false,
                     thread: None,
                     attachments: Vec::new(),
@@ -204,11 +206,12 @@ impl Turn {
                 } else {
                     CallStatus::Error
                 };
+                let (output, trust) = stopped_result(detail, &slot.call.id, printed);
                 let body = EventBody::ToolReturned {
                     call: slot.call.id.clone(),
                     status,
-                    output: detail(),
-                    trust: Trust::Trusted,
+                    output,
+                    trust,
                     attachments: Vec::new(),
                 };
                 stopped.push((frame.id.clone(), frame.agent.clone(), body));
@@ -221,14 +224,14 @@ impl Turn {
 
     /// Stores a summary of the effects of an unanswered turn, if it had any, so that neither the user nor a model
     /// assumes that nothing was done.
-    fn store_effects_notice(&mut self, cause: &str) -> Option<u64> {
-        self.state.effects.describe()?;
+    fn store_effects_notice(&mut self, cause: &str, printed: &[PrintedOutput]) -> Option<u64> {
+        self.state.effects.describe(printed)?;
         let cause = format!("{cause} To continue, ask for it again.");
-        Some(self.store_notice(&cause))
+        Some(self.store_notice(&cause, printed))
     }
 
-    /// Stores a message of lango itself: the cause, and what was done before.
-    fn store_notice(&mut self, cause: &str) -> u64 {
+    /// Stores a message of lango itself: the cause, what was done before, and what stopped calls had printed.
+    fn store_notice(&mut self, cause: &str, printed: &[PrintedOutput]) -> u64 {
         let mut text = cause.to_owned();
         for frame in self.state.frames.iter().filter(|frame| !frame.id.is_root()) {
             let agent = &frame.agent;
@@ -250,7 +253,7 @@ impl Turn {
         if self.state.tool_calls > 0 {
             let _ = write!(text, "\n\nTool calls made: {}.", self.state.tool_calls);
         }
-        if let Some(effects) = self.state.effects.describe() {
+        if let Some(effects) = self.state.effects.describe(printed) {
             let _ = write!(text, "\n\n{effects}");
         }
         let body = EventBody::AgentMessage {

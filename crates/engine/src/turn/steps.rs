@@ -3,6 +3,7 @@
 use super::Offer;
 use super::Turn;
 use super::frame::{Frame, SlotState};
+use super::printed::PrintedOutput;
 use lango_core::{
     AgentName, AnswerSource, ApprovalAnswer, ApprovalId, Attachment, CallId, CallStatus, Effect,
     FrameId, Inspection, ModelError, ModelReply, RemoteAnswer, RemoteError, RemoteThread, Text,
@@ -125,9 +126,13 @@ pub enum TurnInput {
     Cancelled {
         /// The replies that were being written.
         partial: Vec<PartialReply>,
+        /// What the running calls had printed.
+        printed: Vec<PrintedOutput>,
     },
     /// The time limit of the turn passed.
-    TimeSpent,
+    TimeSpent {
+        printed: Vec<PrintedOutput>,
+    },
     /// A later process found the turn unfinished and closes it.
     Interrupted,
     /// A later process found the turn unfinished and resumes it.

@@ -53,6 +53,7 @@ pub(crate) fn answer(waiting: &PendingApproval, choices: &mut Choices<'_>) -> Tu
         18 => {
             return TurnInput::Cancelled {
                 partial: Vec::new(),
+                printed: Vec::new(),
             };
         }
         19 => return TurnInput::Interrupted,

@@ -141,6 +141,7 @@ fn waiting_for_an_approval_is_not_active_time() {
     driven.turn.accept(
         TurnInput::Cancelled {
             partial: Vec::new(),
+            printed: Vec::new(),
         },
         Timestamp(9_000_500),
     );

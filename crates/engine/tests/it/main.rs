@@ -44,6 +44,7 @@ mod schema_laws;
 mod sites;
 mod stop_reasons;
 mod stopped_answer;
+mod stopped_calls;
 mod storing;
 mod structured;
 mod support;

@@ -16,7 +16,8 @@ use lango_core::{
     TurnSettings,
 };
 use lango_engine::{
-    ApprovalRules, ModeSwitch, PartialReply, Tree, TreeMode, Turn, TurnInput, TurnStart, TurnStep,
+    ApprovalRules, ModeSwitch, PartialReply, PrintedOutput, Tree, TreeMode, Turn, TurnInput,
+    TurnStart, TurnStep,
 };
 use lango_testkit::model::failure;
 use proptest::prelude::*;
@@ -160,6 +161,7 @@ fn run_turn(tree: &Arc<Tree>, choices: &mut Choices<'_>) -> Result<CompletedTurn
     let after_the_end = turn.accept(
         TurnInput::Cancelled {
             partial: Vec::new(),
+            printed: Vec::new(),
         },
         Timestamp(3),
     );
@@ -191,13 +193,29 @@ fn partial_reply(step: &TurnStep) -> Vec<PartialReply> {
     }]
 }
 
+/// Returns what the call of a step has printed.
+fn printed_output(step: &TurnStep) -> Vec<PrintedOutput> {
+    let TurnStep::CallTool(step) = step else {
+        return Vec::new();
+    };
+    vec![PrintedOutput {
+        call: step.call.clone(),
+        text: "step 1\nstep 2".to_owned(),
+        is_cut: false,
+    }]
+}
+
 fn result_of(one: RunningStep, choices: &mut Choices<'_>) -> TurnInput {
     match choices.next(60) {
         57 => {
             let partial = partial_reply(&one.step);
-            return TurnInput::Cancelled { partial };
+            let printed = printed_output(&one.step);
+            return TurnInput::Cancelled { partial, printed };
         }
-        58 => return TurnInput::TimeSpent,
+        58 => {
+            let printed = printed_output(&one.step);
+            return TurnInput::TimeSpent { printed };
+        }
         59 => return TurnInput::Interrupted,
         _ => {}
     }

@@ -2,7 +2,6 @@
 
 use super::Chat;
 use super::slash::{SlashCommand, help};
-use super::typed_command::CommandModel;
 use crate::commands::chat_input::ReadAttachment;
 use crate::commands::resume::{pick_session, print_recap};
 use crate::commands::{agents, approvals, sessions};
@@ -205,7 +204,7 @@ impl Chat<'_> {
                         ..
                     } = &event.body
                         // A command of the user calls no model.
-                        && **model != *CommandModel::NAME
+                        && **model != *screen::TYPED_COMMAND_MODEL
                     {
                         let key = (event.author.to_string(), model.to_string());
                         let total = totals.entry(key).or_default();

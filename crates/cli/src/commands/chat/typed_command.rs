@@ -1,7 +1,7 @@
 //! `!command` in a chat: a turn that runs exactly one command of the user, through the same gate, sandbox and log as any
 //! other call. No model is asked; the steps that a model would take are fixed here.
 
-use crate::screen::fence;
+use crate::screen::{TYPED_COMMAND_MODEL, fence};
 use lango_core::{
     BoxStream, Call, CallId, Message, Model, ModelError, ModelEvent, ModelInfo, ModelReply,
     ModelRequest, Price,
@@ -55,8 +55,6 @@ pub(super) struct CommandModel {
 }
 
 impl CommandModel {
-    pub(super) const NAME: &'static str = "user/command";
-
     pub(super) fn new(command: &str, owner: &str) -> Self {
         Self {
             command: command.to_owned(),
@@ -113,7 +111,7 @@ impl CommandModel {
 
 impl Model for CommandModel {
     fn name(&self) -> &str {
-        Self::NAME
+        TYPED_COMMAND_MODEL
     }
 
     fn info(&self) -> ModelInfo {

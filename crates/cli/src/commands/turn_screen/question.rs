@@ -8,6 +8,7 @@ use crate::terminal::{
     suspend_process,
 };
 use lango::app::signals::{StopSignal, StopSignals};
+use lango_core::ApprovalRequest;
 use std::io;
 use tokio::sync::oneshot;
 
@@ -15,6 +16,11 @@ impl TurnScreen<'_> {
     /// Returns the next key that was typed before a question appears, and is no answer to it.
     pub(in crate::commands) fn typed_key(&mut self) -> Option<Key> {
         self.keys.as_mut().and_then(KeyReader::try_next)
+    }
+
+    /// Notes a question that was pending before the turn continued.
+    pub(in crate::commands) fn add_pending(&mut self, request: &ApprovalRequest) {
+        self.activity.add_request(request);
     }
 
     /// Shows a question. Its box stays on the screen; the keys that answer it are below.

@@ -48,7 +48,11 @@ pub(super) fn closing_line(end: &QuestionEnd, call: &str, palette: &Palette) -> 
             format!("always allowed in this folder: {}", granted(pattern))
         }
         QuestionEnd::Answered(ApprovalAnswer::No { .. }) => named("denied"),
-        QuestionEnd::Answered(other) => format!("answered: {}", other.name()),
+        QuestionEnd::Answered(ApprovalAnswer::Retry) => named("run again"),
+        QuestionEnd::Answered(ApprovalAnswer::Skip) => named("skipped"),
+        QuestionEnd::Answered(ApprovalAnswer::Happened { text }) => {
+            format!("reported: {}", one_line(&escape_invisible(text), 100))
+        }
         QuestionEnd::Stopped => named("stopped"),
         QuestionEnd::Postponed => named("not answered yet"),
         QuestionEnd::AnsweredElsewhere => named("answered elsewhere"),

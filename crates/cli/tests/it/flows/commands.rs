@@ -106,6 +106,44 @@ fn a_progress_bar_takes_one_row_and_the_model_gets_its_last_state() {
     assert!(!request.contains("[bar] 50%"), "{request}");
 }
 
+#[test]
+fn what_a_stopped_command_had_printed_is_shown_stored_and_known_to_the_next_turn() {
+    let provider = Provider::new(vec![
+        delegate_and_finish("operator", "count"),
+        call("exec", json!({ "command": LONG })),
+        say("It printed rows."),
+    ]);
+    let lango = Lango::new();
+    let terminal = Tmux::chat(&lango, WIDE, provider.server.url());
+    terminal.say("count");
+    terminal.wait_for("press a key");
+    terminal.press(&["y"]);
+    terminal.wait_until("the ninth line", |screen| last_row(screen) >= 9);
+    terminal.press(&["Escape"]);
+    let screen = terminal.wait_for("2 model calls");
+    assert!(screen.contains("operator ? $ for n in"), "{screen}");
+    assert!(screen.contains("stopped by the user"), "{screen}");
+
+    terminal.press(&["C-o"]);
+    terminal.wait_until("the first line", |screen| {
+        screen.contains("\nstopped by the user") && has_row(screen, 1)
+    });
+    terminal.say("what did it print?");
+    terminal.wait_for("It printed rows.");
+    let request = provider.server.requests()[2].body.to_string();
+    for expected in ["row-1\\n", "row-9\\n", "outcome unknown"] {
+        assert!(request.contains(expected), "{expected}: {request}");
+    }
+    let sessions = lango.run(&["sessions", "list", "--json"]).ok().json();
+    let session = sessions[0]["id"].as_str().unwrap();
+    let shown = lango.run(&["sessions", "show", session]).ok().stdout;
+    assert!(
+        shown.contains("operator ? stopped by the user\n"),
+        "{shown}"
+    );
+    assert!(printed(&shown).starts_with(&[1, 2, 3]), "{shown}");
+}
+
 /// Returns the numbers of the printed lines that are on the screen.
 fn printed(screen: &str) -> Vec<u32> {
     let numbers = screen

@@ -120,6 +120,22 @@ fn a_command_of_the_user_runs_without_a_model_and_without_a_question() {
 }
 
 #[test]
+fn a_stored_command_of_the_user_has_no_answer_and_the_mark_of_the_screen() {
+    let lango = Lango::new();
+    let (terminal, _provider) = chat(&lango, 0);
+    terminal.say("!exit 3");
+    terminal.wait_for("operator ✗ $ exit 3  exit 3");
+    let sessions = lango.run(&["sessions", "list", "--json"]).ok().json();
+    let session = sessions[0]["id"].as_str().unwrap();
+    for command in [&["show", session][..], &["export", "--markdown", session]] {
+        let shown = lango.run(&[&["sessions"], command].concat()).ok().stdout;
+        assert!(shown.contains("operator ✗ exit code 3"), "{shown}");
+        assert!(!shown.contains("answers"), "{shown}");
+        assert!(!shown.contains("needs approval"), "{shown}");
+    }
+}
+
+#[test]
 fn a_pasted_command_needs_a_second_enter() {
     let lango = Lango::new();
     let (terminal, _provider) = chat(&lango, 0);

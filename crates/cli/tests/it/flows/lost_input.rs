@@ -167,6 +167,42 @@ fn escape_leaves_a_question_about_an_interrupted_call_open() {
 }
 
 #[test]
+fn the_answer_to_what_happened_shows_the_call_and_the_users_own_report() {
+    for (keys, closing, result) in [
+        (
+            "tit was killed\r",
+            "└ reported: it was killed",
+            "operator · $ sleep 60  reported: it was killed",
+        ),
+        (
+            "s",
+            "└ skipped: $ sleep 60",
+            "operator ? $ sleep 60  the process ended before a result was stored",
+        ),
+    ] {
+        let lango = Lango::new();
+        let terminal = Tmux::start(&lango, WIDE, &["chat"], &[]);
+        terminal.wait_for("mode: ask");
+        terminal.say("!sleep 60");
+        terminal.wait_until("a running command", |screen| {
+            !spinner_rows(screen).is_empty()
+        });
+        terminal.wait_for("$ sleep 60");
+        terminal.kill();
+
+        let terminal = Tmux::start(&lango, WIDE, &["--continue"], &[]);
+        terminal.wait_for("press a key");
+        terminal.press(&[&keys[..1]]);
+        if keys.len() > 1 {
+            terminal.wait_for("what happened? >");
+            terminal.send_bytes(&keys.as_bytes()[1..]);
+        }
+        terminal.wait_for(closing);
+        terminal.wait_for(result);
+    }
+}
+
+#[test]
 fn what_happens_while_the_pager_is_open_is_shown_after_it() {
     let lango = Lango::new();
     let provider = writer(&["Written."]);

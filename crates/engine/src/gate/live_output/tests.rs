@@ -1,7 +1,7 @@
 //! Attacks on what is shown of a running call: values that arrive in pieces, slowly, over gaps, or in a flood.
 
 use super::*;
-use crate::runner::turn_updates;
+use crate::runner::{TurnUpdate, turn_updates};
 use futures_util::future::join;
 use futures_util::{Stream, StreamExt};
 use lango_secrets::SecretValue;

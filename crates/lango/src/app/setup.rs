@@ -3,10 +3,12 @@
 
 mod config_file;
 mod key_storage;
+mod precedence;
 mod providers;
 mod removal;
 
 pub use crate::app::provider_address::check_address;
+pub use precedence::precedence_warnings;
 pub use providers::{ProviderChoice, provider_choices};
 pub use removal::{Removal, demo_warning, unset_model};
 
@@ -16,8 +18,8 @@ use crate::app::vault::secret_of;
 use crate::app::{App, Failure};
 use futures_util::StreamExt;
 use key_storage::{KeyStorage, secret_name, setting_of};
-use lango_config::edit::{self, KeyChange};
 use lango_config::{Origin, Settings};
+use lango_config::edit::{self, KeyChange};
 use lango_core::{Message, Model, ModelError, ModelEvent, ModelFault, ModelRequest, Text};
 use lango_models::{Provider, ProviderFamily, known_providers, models_of};
 use lango_net::{Url, redacted_url};
@@ -418,34 +420,6 @@ impl Connection {
             KeyChange::Set { key, .. } | KeyChange::Unset { key } => *key != own,
         });
     }
-}
-
-/// Returns warnings about settings that take precedence over what [`Connection::write`] wrote.
-pub fn precedence_warnings(app: &App, provider: &str, has_stored_key: bool) -> Vec<String> {
-    let mut warnings = Vec::new();
-    let values = app.loaded.values.iter();
-    let model = values.clone().find(|value| value.name == "agent.model");
-    match model.map(|value| &value.origin) {
-        Some(origin @ Origin::Variable(_)) => warnings.push(format!(
-            "{origin} is set and takes precedence over the configuration file"
-        )),
-        Some(origin @ Origin::File { path, .. }) if *path != app.loaded.paths.user_file => {
-            warnings.push(format!(
-                "agent.model in {origin} takes precedence in this project"
-            ));
-        }
-        _ => {}
-    }
-    let selector = app.model_selector();
-    let variable = selector.key_setting(provider);
-    // A secret of the vault is no longer used: `write` has removed its setting.
-    let variable = variable.filter(|name| has_stored_key && secret_of(name).is_none());
-    if let Some(variable) = variable {
-        warnings.push(format!(
-            "{variable} is set and takes precedence over the stored key"
-        ));
-    }
-    warnings
 }
 
 /// Describes why the models cannot be listed, without the address, which the caller names.

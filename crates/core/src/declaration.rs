@@ -5,7 +5,7 @@
 //! and one declaration.
 
 use crate::{
-    BoxFuture, Caller, Effect, Inspection, PreviewLength, Risk, RuleSubject, Tool, ToolError,
+    BoxFuture, Caller, Effect, Inspection, PreviewRequest, Risk, RuleSubject, Tool, ToolError,
     ToolOutput, ToolSpec, Trust,
 };
 use schemars::{JsonSchema, generate::SchemaSettings};
@@ -89,7 +89,7 @@ where
 
 /// A function that describes what a call would change, without changing anything.
 pub type PreviewFn<A> =
-    Box<dyn Fn(A, PreviewLength) -> BoxFuture<'static, Result<String, ToolError>> + Send + Sync>;
+    Box<dyn Fn(A, PreviewRequest) -> BoxFuture<'static, Result<String, ToolError>> + Send + Sync>;
 
 /// A function that inspects what a call would touch.
 pub type InspectFn<A> = Box<dyn Fn(Caller, A) -> BoxFuture<'static, Inspection> + Send + Sync>;
@@ -144,12 +144,12 @@ where
     fn preview<'a>(
         &'a self,
         arguments: Arc<Value>,
-        length: PreviewLength,
+        request: PreviewRequest,
     ) -> BoxFuture<'a, Option<String>> {
         Box::pin(async move {
             let preview = self.preview.as_ref()?;
-            let started =
-                parse_arguments(&self.spec, &arguments).map(|arguments| preview(arguments, length));
+            let started = parse_arguments(&self.spec, &arguments)
+                .map(|arguments| preview(arguments, request));
             let shown = match started {
                 Ok(started) => started.await,
                 Err(error) => Err(error),

@@ -85,7 +85,7 @@ pub use task::{
 };
 pub use tool::{
     Caller, Effect, Escalation, FileEdit, GuardedTarget, Inspection, PathResolution, PreviewLength,
-    Risk, RuleSubject, SiteAccess, Tool, ToolError, ToolOutput, ToolSpec,
+    PreviewRequest, Risk, RuleSubject, SiteAccess, Tool, ToolError, ToolOutput, ToolSpec,
 };
 pub use vault::{
     RecordSelection, VaultChange, VaultChangeOutcome, VaultEvent, VaultRecord, VaultSnapshot,

@@ -25,9 +25,9 @@ pub trait Tool: Send + Sync {
     fn preview<'a>(
         &'a self,
         arguments: Arc<Value>,
-        length: PreviewLength,
+        request: PreviewRequest,
     ) -> BoxFuture<'a, Option<String>> {
-        let _ = (arguments, length);
+        let _ = (arguments, request);
         Box::pin(std::future::ready(None))
     }
 
@@ -42,6 +42,15 @@ pub trait Tool: Send + Sync {
         let _ = (caller, arguments);
         Box::pin(std::future::ready(Inspection::default()))
     }
+}
+
+/// What a preview has to show.
+#[derive(Debug, Clone)]
+pub struct PreviewRequest {
+    pub length: PreviewLength,
+    /// The inspection of the call, to which an approval is bound. If a tool finds something else now, it does not show that:
+    /// the user would approve what was inspected.
+    pub inspection: Inspection,
 }
 
 /// The length of a preview.

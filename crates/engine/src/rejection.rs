@@ -4,7 +4,7 @@ const MARK: &str = "[REJECT]";
 
 /// Returns the reason if a reply without calls is a rejection.
 pub fn reason(text: &str) -> Option<&str> {
-    let text = text.trim_start_matches(is_formatting);
+    let text = without_formatting(text);
     let mark = text.get(..MARK.len())?;
     mark.eq_ignore_ascii_case(MARK).then(|| {
         text[MARK.len()..]
@@ -18,9 +18,13 @@ fn is_formatting(c: char) -> bool {
     c.is_whitespace() || matches!(c, '*' | '_' | '`' | '>' | '#')
 }
 
-/// Whether more text could still turn this beginning into a rejection, so it must not be published yet.
+/// Returns what follows the characters that may precede the mark.
+pub(crate) fn without_formatting(text: &str) -> &str {
+    text.trim_start_matches(is_formatting)
+}
+
+/// Whether more text could still turn this beginning, without formatting, into a rejection, so it must not be published yet.
 pub(crate) fn may_become_rejection(beginning: &str) -> bool {
-    let beginning = beginning.trim_start_matches(is_formatting);
     let length = beginning.len().min(MARK.len());
     beginning
         .get(..length)
@@ -46,7 +50,10 @@ mod tests {
     #[test]
     fn a_beginning_is_held_back_while_it_may_become_a_rejection() {
         for beginning in ["", " ", "**", "\n[", "[rej", "[REJECT", "[REJECT] x"] {
-            assert!(may_become_rejection(beginning), "{beginning:?}");
+            assert!(
+                may_become_rejection(without_formatting(beginning)),
+                "{beginning:?}"
+            );
         }
         for beginning in ["H", "[a", "[REJECTS", "é"] {
             assert!(!may_become_rejection(beginning), "{beginning:?}");

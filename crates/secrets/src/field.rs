@@ -6,7 +6,7 @@ use crate::binding::{Binding, BindingTarget, Origin, ServerToolId};
 use crate::name::SecretName;
 use crate::source::{BoundSecret, SecretSource, SecretStatus, SecretUser, UNLOCK_REASON};
 use lango_core::{
-    BoxFuture, Caller, Inspection, PreviewLength, Tool, ToolError, ToolOutput, ToolSpec,
+    BoxFuture, Caller, Inspection, PreviewRequest, Tool, ToolError, ToolOutput, ToolSpec,
 };
 use serde_json::Value;
 use std::sync::Arc;
@@ -205,9 +205,9 @@ impl Tool for FieldTool {
     fn preview<'a>(
         &'a self,
         arguments: Arc<Value>,
-        extent: PreviewLength,
+        request: PreviewRequest,
     ) -> BoxFuture<'a, Option<String>> {
-        self.tool.preview(arguments, extent)
+        self.tool.preview(arguments, request)
     }
 
     fn inspect<'a>(

@@ -5,7 +5,7 @@ use crate::field::{find_handle, with_remarks};
 use crate::name::SecretName;
 use crate::source::{SecretSource, SecretStatus};
 use lango_core::{
-    BoxFuture, Caller, Inspection, PreviewLength, Tool, ToolError, ToolOutput, ToolSpec,
+    BoxFuture, Caller, Inspection, PreviewRequest, Tool, ToolError, ToolOutput, ToolSpec,
 };
 use serde_json::Value;
 use std::sync::Arc;
@@ -53,9 +53,9 @@ impl Tool for LiteralSecretNotice {
     fn preview<'a>(
         &'a self,
         arguments: Arc<Value>,
-        extent: PreviewLength,
+        request: PreviewRequest,
     ) -> BoxFuture<'a, Option<String>> {
-        self.tool.preview(arguments, extent)
+        self.tool.preview(arguments, request)
     }
 
     fn inspect<'a>(

@@ -27,6 +27,10 @@ const NOTHING_SEEN: &str = "nothing";
 /// Why an undo could not restore a file if there is no undo store.
 const NO_STORE: &str = "originals are not saved in this run";
 
+/// The preview of a call whose target is not what it was when the call was checked.
+pub(crate) const CHANGED_SINCE_CHECK: &str = "What this call would do cannot be shown, because something has changed since it was \
+     checked. Deny it: the agent can call again.\n";
+
 /// Facts about a change.
 #[derive(Debug, Default)]
 pub(crate) struct Change {
@@ -70,8 +74,7 @@ impl Change {
 
     /// Says what the change replaces, so that an approval covers nothing else.
     pub(crate) fn replacing(mut self, content: &[u8]) -> Self {
-        let digest = base16ct::lower::encode_string(&Sha256::digest(content));
-        self.edit.replaces = Some(digest.into());
+        self.edit.replaces = Some(digest(content));
         self
     }
 
@@ -136,6 +139,26 @@ impl Change {
                     path: target.display_path().to_owned(),
                 })
             }
+        }
+    }
+
+    /// Fails if a preview shows another file, or other content of it, than was inspected: an approval covers only that.
+    /// `replaced` is what the preview shows as replaced, if it does.
+    pub(crate) fn expect_shown(
+        target: &TargetPath<'_>,
+        inspection: &Inspection,
+        replaced: Option<&[u8]>,
+    ) -> Result<(), FileError> {
+        target.expect_same_path(inspection)?;
+        let edit = inspection.edit.as_ref();
+        let inspected = edit.and_then(|edit| edit.replaces.as_ref());
+        match (inspected, replaced.map(digest)) {
+            (Some(inspected), Some(shown)) if *inspected != shown => {
+                Err(FileError::ChangedSinceQuestion {
+                    path: target.display_path().to_owned(),
+                })
+            }
+            _ => Ok(()),
         }
     }
 
@@ -221,4 +244,8 @@ fn script_caution(target: &TargetPath<'_>) -> Text {
 fn shown(target: &TargetPath<'_>) -> String {
     let path = target.path();
     show::name(target.roots().shorten(&path).as_os_str())
+}
+
+fn digest(content: &[u8]) -> Text {
+    base16ct::lower::encode_string(&Sha256::digest(content)).into()
 }

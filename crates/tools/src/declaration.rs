@@ -1,7 +1,7 @@
 //! Tools with blocking code, which runs on the runtime's pool of blocking threads.
 
 use lango_core::{
-    BoxFuture, Caller, InspectFn, Inspection, PreviewFn, PreviewLength, Tool, ToolDeclaration,
+    BoxFuture, Caller, InspectFn, Inspection, PreviewFn, PreviewRequest, Tool, ToolDeclaration,
     ToolError, ToolOutput,
 };
 use schemars::JsonSchema;
@@ -61,7 +61,8 @@ pub(crate) struct BlockingParts<A> {
 
 type BlockingInspect<A> = Box<dyn Fn(&Caller, A) -> Inspection + Send + Sync>;
 
-type BlockingPreview<A> = Box<dyn Fn(A, PreviewLength) -> Result<String, ToolError> + Send + Sync>;
+type BlockingPreview<A> =
+    Box<dyn Fn(A, &PreviewRequest) -> Result<String, ToolError> + Send + Sync>;
 
 impl Blocking for ToolDeclaration {
     fn with_blocking_code<A, O, F>(self, code: F) -> Arc<dyn Tool>
@@ -81,10 +82,10 @@ impl Blocking for ToolDeclaration {
         F: Fn(Call, A) -> Result<O, ToolError> + Send + Sync + 'static,
     {
         let preview = parts.preview.map(|show| -> PreviewFn<A> {
-            let show = run_blocking(self.name, move |(arguments, length), _| {
-                show(arguments, length)
+            let show = run_blocking(self.name, move |(arguments, request), _| {
+                show(arguments, &request)
             });
-            Box::new(move |arguments, length| show((arguments, length)))
+            Box::new(move |arguments, request: PreviewRequest| show((arguments, request)))
         });
         let inspect = parts.inspect.map(|inspect| -> InspectFn<A> {
             let inspect = run_blocking(self.name, move |(caller, arguments), _| {

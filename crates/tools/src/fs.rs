@@ -18,7 +18,7 @@ mod stat;
 mod text;
 mod write;
 
-use crate::change::Change;
+use crate::change::{CHANGED_SINCE_CHECK, Change};
 use crate::declaration::{Blocking, BlockingParts, Call};
 use crate::diff::PREVIEW_LINES;
 use crate::file_error::FileError;
@@ -26,7 +26,8 @@ use crate::target_path::TargetPath;
 use crate::undo::{Recorder, UndoStore};
 use crate::{Trash, Workspace};
 use lango_core::{
-    Caller, Effect, Inspection, PreviewLength, Risk, RuleSubject, Tool, ToolDeclaration, ToolOutput,
+    Caller, Effect, Inspection, PreviewLength, PreviewRequest, Risk, RuleSubject, Tool,
+    ToolDeclaration, ToolOutput,
 };
 use schemars::JsonSchema;
 use serde::{Serialize, de::DeserializeOwned};
@@ -126,7 +127,7 @@ struct ChangeFunctions<A> {
     /// Runs the call and records its changes before it makes them. Fails if its [`Change`] needs an approval and is not
     /// the one that was inspected.
     run: fn(&FileContext, A, &Call) -> Result<String, FileError>,
-    preview: fn(&FileContext, A, PreviewLength) -> Result<String, FileError>,
+    preview: fn(&FileContext, A, &PreviewRequest) -> Result<String, FileError>,
     inspect: fn(&FileContext, A, &Caller) -> Result<Change, FileError>,
 }
 
@@ -149,8 +150,13 @@ where
     };
     let (shown, inspected, context) = (context.clone(), context.clone(), context.clone());
     let parts = BlockingParts {
-        preview: Some(Box::new(move |arguments, length| {
-            Ok((change.preview)(&shown, arguments, length)?)
+        preview: Some(Box::new(move |arguments, request| {
+            match (change.preview)(&shown, arguments, request) {
+                Err(FileError::Redirected { .. } | FileError::ChangedSinceQuestion { .. }) => {
+                    Ok(CHANGED_SINCE_CHECK.to_owned())
+                }
+                shown => Ok(shown?),
+            }
         })),
         inspect: Some(Box::new(move |caller, arguments| {
             let inspected = (change.inspect)(&inspected, arguments, caller);

@@ -11,7 +11,7 @@ use futures_util::FutureExt;
 use futures_util::future::join;
 use lango_core::{
     AgentName, ApprovalRequest, Call, CallStatus, Caller, Effect, Inspection, PermissionMode,
-    PreviewLength, Tool, ToolName, ToolOutput,
+    PreviewLength, PreviewRequest, Tool, ToolName, ToolOutput,
 };
 use lango_secrets::{Masks, SecretSource};
 use std::collections::HashMap;
@@ -93,7 +93,11 @@ impl Gate {
         length: PreviewLength,
     ) -> Option<String> {
         let tool = self.handles.get(&request.agent)?.get(&request.tool)?;
-        let preview = tool.preview(Arc::clone(&request.arguments), length);
+        let inspected = PreviewRequest {
+            length,
+            inspection: request.inspection.clone(),
+        };
+        let preview = tool.preview(Arc::clone(&request.arguments), inspected);
         let preview = AssertUnwindSafe(preview).catch_unwind();
         let preview = tokio::time::timeout(Self::PREVIEW_TIMEOUT, preview).await;
         let mut text = preview.ok()?.ok()??;

@@ -13,6 +13,8 @@ pub(super) struct Draft<'a> {
     is_published: bool,
     /// Text that may still become a rejection.
     buffer: String,
+    /// How many bytes at the start of the buffer are formatting. There may be many, and each piece is looked at once.
+    formatting: usize,
     has_started: bool,
 }
 
@@ -30,6 +32,7 @@ impl<'a> Draft<'a> {
             updates,
             is_published,
             buffer: String::new(),
+            formatting: 0,
             has_started: false,
         }
     }
@@ -39,11 +42,16 @@ impl<'a> Draft<'a> {
             return;
         }
         self.buffer.push_str(text);
-        if !self.has_started && rejection::may_become_rejection(&self.buffer) {
-            return;
+        if !self.has_started {
+            let rest = rejection::without_formatting(&self.buffer[self.formatting..]);
+            self.formatting = self.buffer.len() - rest.len();
+            if rejection::may_become_rejection(rest) {
+                return;
+            }
         }
         self.has_started = true;
         let text = std::mem::take(&mut self.buffer);
+        self.formatting = 0;
         self.updates.send(TurnUpdate::Draft {
             frame: self.frame.clone(),
             author: self.author.clone(),
@@ -54,6 +62,7 @@ impl<'a> Draft<'a> {
     /// Withdraws the draft and publishes why the call is retried.
     pub(crate) fn retry(&mut self, reason: &str) {
         self.buffer.clear();
+        self.formatting = 0;
         self.withdraw();
         let agent = self.author.clone();
         let reason = reason.to_owned();

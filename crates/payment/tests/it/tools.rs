@@ -1,7 +1,7 @@
 //! Tests of the payment tools: what they ask the user, what they show, and what they refuse.
 
 use crate::node::{Node, TOKEN, WALLET, honest, payments};
-use lango_core::{Caller, Inspection, OutputSink, PreviewLength, Tool, Trust};
+use lango_core::{Caller, Inspection, OutputSink, PreviewLength, PreviewRequest, Tool, Trust};
 use lango_net::Egress;
 use lango_payment::payment_tools;
 use serde_json::{Value, json};
@@ -55,7 +55,10 @@ async fn the_preview_shows_amount_recipient_network_purpose_fee_and_limits() {
     let (tool, _node) = tool("payment_send").await;
     let shown = tool.preview(
         arguments("1.5", RECIPIENT, "a domain"),
-        PreviewLength::Short,
+        PreviewRequest {
+            length: PreviewLength::Short,
+            inspection: Inspection::default(),
+        },
     );
     let shown = shown.await.unwrap();
     for part in [
@@ -68,7 +71,13 @@ async fn the_preview_shows_amount_recipient_network_purpose_fee_and_limits() {
     ] {
         assert!(shown.contains(part), "{shown}");
     }
-    let over = tool.preview(arguments("2.000001", RECIPIENT, "x"), PreviewLength::Short);
+    let over = tool.preview(
+        arguments("2.000001", RECIPIENT, "x"),
+        PreviewRequest {
+            length: PreviewLength::Short,
+            inspection: Inspection::default(),
+        },
+    );
     let over = over.await.unwrap();
     assert!(
         over.contains("will fail") && over.contains("payment.maxPerPayment"),

@@ -231,6 +231,8 @@ async fn record(pipe: OutputPipe, reader: Option<impl AsyncRead + Unpin>, output
         if line.len() >= LINE_BYTES {
             push_characters(pipe, &mut line, output);
         }
+        // A command that prints without end leaves time for the keys of the user.
+        tokio::task::yield_now().await;
     }
     output.push(pipe, &line);
 }

@@ -6,9 +6,10 @@ use super::page::Position;
 use super::preview::preview;
 use super::request::CommandRequest;
 use super::{Commands, report};
+use crate::change::CHANGED_SINCE_CHECK;
 use lango_core::{
-    BoxFuture, Caller, Effect, Inspection, PreviewLength, Risk, RuleSubject, Tool, ToolDeclaration,
-    ToolError, ToolOutput, ToolSpec, Trust, parse_arguments, schema_of,
+    BoxFuture, Caller, Effect, Inspection, PreviewRequest, Risk, RuleSubject, Tool,
+    ToolDeclaration, ToolError, ToolOutput, ToolSpec, Trust, parse_arguments, schema_of,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -243,8 +244,15 @@ impl Tool for ExecTool {
         arguments: Arc<Value>,
     ) -> BoxFuture<'a, Inspection> {
         Box::pin(async move {
-            let Ok(request) = self.request(&arguments) else {
-                return Inspection::default();
+            let request = match self.request(&arguments) {
+                Ok(request) => request,
+                // No user is asked about a command that cannot run, and none that was shown as failing runs later.
+                Err(error) => {
+                    return Inspection {
+                        refused: Some(error.message.into()),
+                        ..Inspection::default()
+                    };
+                }
             };
             let inspecting = self.commands.inspect_secrets(caller, &request, self.mode);
             Inspection {
@@ -257,9 +265,12 @@ impl Tool for ExecTool {
     fn preview<'a>(
         &'a self,
         arguments: Arc<Value>,
-        _extent: PreviewLength,
+        shown: PreviewRequest,
     ) -> BoxFuture<'a, Option<String>> {
         let shown = match self.request(&arguments) {
+            Ok(request) if request.cwd_resolution != shown.inspection.path => {
+                CHANGED_SINCE_CHECK.to_owned()
+            }
             Ok(request) => preview(&request),
             Err(error) => format!("This call will fail: {error}\n"),
         };

@@ -12,7 +12,7 @@ use crate::tree::{Contents, PREVIEW_NAMES, file_state};
 use crate::undo::Original;
 use crate::{TrashItem, Workspace};
 use cap_std::fs::Metadata;
-use lango_core::{Caller, Effect, PreviewLength, Tool};
+use lango_core::{Caller, Effect, PreviewLength, PreviewRequest, Tool};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::os::unix::ffi::OsStringExt;
@@ -78,14 +78,15 @@ fn inspect(
 fn preview(
     context: &FileContext,
     arguments: DeleteArguments,
-    length: PreviewLength,
+    request: &PreviewRequest,
 ) -> Result<String, FileError> {
     let Deletion {
         target,
         kind,
         contents,
-        ..
-    } = Deletion::find(context, &arguments.path, length)?;
+        state,
+    } = Deletion::find(context, &arguments.path, request.length)?;
+    Change::expect_shown(&target, &request.inspection, Some(&state))?;
     let mut text = format!(
         "Deletes the {kind} {} ({})\n",
         target.preview_path(),

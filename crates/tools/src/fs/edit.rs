@@ -12,7 +12,7 @@ use crate::diff::{self, RESULT_LINES};
 use crate::file_error::FileError;
 use crate::target_path::TargetPath;
 use crate::undo::{Original, UndoStore};
-use lango_core::{Caller, Effect, PreviewLength, Tool};
+use lango_core::{Caller, Effect, PreviewRequest, Tool};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::borrow::Cow;
@@ -94,11 +94,14 @@ fn inspect(
 fn preview(
     context: &FileContext,
     arguments: EditArguments,
-    length: PreviewLength,
+    request: &PreviewRequest,
 ) -> Result<String, FileError> {
     let target = destination(&context.workspace, &arguments)?;
     let edit = Edit::find(target, &arguments)?;
-    let difference = diff::preview(&edit.before, &edit.after, preview_lines(length));
+    let replaced = differing_lines(&edit.before, &edit.after).as_bytes();
+    Change::expect_shown(&edit.target, &request.inspection, Some(replaced))?;
+    let lines = preview_lines(request.length);
+    let difference = diff::preview(&edit.before, &edit.after, lines);
     Ok(format!(
         "Edits {}\n{difference}",
         edit.target.preview_path()

@@ -7,7 +7,7 @@ use crate::declaration::Call;
 use crate::entry_kind::EntryKind;
 use crate::file_error::FileError;
 use crate::target_path::TargetPath;
-use lango_core::{Caller, Effect, PreviewLength, Tool};
+use lango_core::{Caller, Effect, PreviewRequest, Tool};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::Arc;
@@ -67,9 +67,10 @@ fn inspect(
 fn preview(
     context: &FileContext,
     arguments: MkdirArguments,
-    _extent: PreviewLength,
+    request: &PreviewRequest,
 ) -> Result<String, FileError> {
     let (target, exists) = destination(&context.workspace, &arguments)?;
+    Change::expect_shown(&target, &request.inspection, None)?;
     let path = target.preview_path();
     Ok(if exists {
         format!("Leaves the folder {path} unchanged\n")

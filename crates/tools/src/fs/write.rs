@@ -10,7 +10,7 @@ use crate::file_error::FileError;
 use crate::show;
 use crate::target_path::TargetPath;
 use crate::undo::{Original, UndoStore};
-use lango_core::{Caller, Effect, PreviewLength, Tool};
+use lango_core::{Caller, Effect, PreviewRequest, Tool};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::Arc;
@@ -106,15 +106,21 @@ fn change(
 fn preview(
     context: &FileContext,
     arguments: WriteArguments,
-    length: PreviewLength,
+    request: &PreviewRequest,
 ) -> Result<String, FileError> {
     let target = context
         .workspace
         .locate(&arguments.path)?
         .file_destination()?;
     let current = CurrentContent::at(&target)?;
+    let replaced = match &current {
+        CurrentContent::Missing => Some(&b""[..]),
+        CurrentContent::Text(old) => Some(old.as_bytes()),
+        CurrentContent::Other(_) => None,
+    };
+    Change::expect_shown(&target, &request.inspection, replaced)?;
     let (path, new) = (target.preview_path(), &arguments.content);
-    let lines = preview_lines(length);
+    let lines = preview_lines(request.length);
     let size = lines_and_size(new);
     let (head, old) = match current {
         CurrentContent::Missing => (format!("Creates {path} ({size})\n"), String::new()),

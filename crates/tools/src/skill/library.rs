@@ -43,9 +43,9 @@ pub fn skill_library_tools(skills: &Skills, folder: PathBuf) -> Vec<Arc<dyn Tool
     let (listing, creating, previewing) = (Arc::clone(&library), Arc::clone(&library), library);
     let list = LIST.with_blocking_code(move |_: NoArguments| Ok(listing.list()));
     let parts = BlockingParts {
-        preview: Some(Box::new(move |arguments, length| {
+        preview: Some(Box::new(move |arguments, request| {
             let skill = previewing.check_new_skill(arguments, Trust::Trusted)?;
-            Ok(skill.preview(&previewing.folder, length))
+            Ok(skill.preview(&previewing.folder, request.length))
         })),
         inspect: None,
     };

@@ -8,7 +8,7 @@ use super::script::{ScriptCall, approved_script, display_text, script};
 use super::{SkillCard, Skills, TOOL_PREFIX};
 use crate::exec::{Commands, preview};
 use lango_core::{
-    BoxFuture, Caller, Effect, Escalation, Inspection, PreviewLength, Risk, RuleSubject, Tool,
+    BoxFuture, Caller, Effect, Escalation, Inspection, PreviewRequest, Risk, RuleSubject, Tool,
     ToolError, ToolOutput, ToolSpec, parse_arguments, schema_of,
 };
 use lango_frontmatter::split;
@@ -131,16 +131,22 @@ impl SkillTool {
     async fn preview_of(
         &self,
         arguments: &Value,
-        length: PreviewLength,
+        request: &PreviewRequest,
     ) -> Result<Option<String>, ToolError> {
         let SkillCall::Script(call) = self.parse_call(arguments)? else {
             return Ok(None);
         };
-        let script = self
-            .with_files(move |card, commands| script(card, commands, call))
+        let inspected = request.inspection.content.clone();
+        let (command, content) = self
+            .with_files(move |card, commands| {
+                let command = script(card, commands, call.clone())?.request;
+                // The files that were inspected, whatever has changed since.
+                let (script, _copy) = approved_script(card, commands, call, inspected.as_ref())?;
+                Ok((command, script.content))
+            })
             .await?;
-        let command = preview(&script.request);
-        let text = display_text(&script.content, length);
+        let command = preview(&command);
+        let text = display_text(&content, request.length);
         Ok(Some(format!(
             "{command}runs a copy of the skill in its current state; the script:\n{text}"
         )))
@@ -205,10 +211,10 @@ impl Tool for SkillTool {
     fn preview<'a>(
         &'a self,
         arguments: Arc<Value>,
-        length: PreviewLength,
+        request: PreviewRequest,
     ) -> BoxFuture<'a, Option<String>> {
         Box::pin(async move {
-            let preview = self.preview_of(&arguments, length).await;
+            let preview = self.preview_of(&arguments, &request).await;
             preview.unwrap_or_else(|error| Some(format!("This call will fail: {error}\n")))
         })
     }

@@ -1,7 +1,7 @@
 //! A fixture for command tools: a workspace, a secret next to it, skills, and a runtime.
 
 use crate::support::SECRET;
-use lango_core::{Caller, Inspection, PreviewLength, Tool, ToolError};
+use lango_core::{Caller, Inspection, PreviewLength, PreviewRequest, Tool, ToolError};
 use lango_net::SecretAccess;
 use lango_sandbox::{HelperCommand, Launcher, Layers, Policy};
 use lango_testkit::tool::caller;
@@ -153,9 +153,24 @@ impl CommandFixture {
     }
 
     pub(crate) fn preview(&self, tool: &str, arguments: Value) -> Option<String> {
+        let inspection = self.inspect(tool, arguments.clone());
+        self.preview_inspected(tool, arguments, inspection)
+    }
+
+    /// Previews a call as if this had been the result of its inspection.
+    pub(crate) fn preview_inspected(
+        &self,
+        tool: &str,
+        arguments: Value,
+        inspection: Inspection,
+    ) -> Option<String> {
         let tool = self.tool(tool);
+        let request = PreviewRequest {
+            length: PreviewLength::Short,
+            inspection,
+        };
         self.runtime
-            .block_on(tool.preview(Arc::new(arguments), PreviewLength::Short))
+            .block_on(tool.preview(Arc::new(arguments), request))
     }
 
     /// Repeats a call until its text satisfies `wanted`.

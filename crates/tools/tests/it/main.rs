@@ -4,6 +4,7 @@
 
 mod attacked;
 mod attacks;
+mod bound_previews;
 mod canary;
 mod command_fixture;
 mod confined;

@@ -1,6 +1,8 @@
 //! Creating skills with a tool: invalid ones are refused, and created ones are read back unchanged.
 
-use lango_core::{Caller, Effect, PreviewLength, Risk, Tool, ToolError, Trust};
+use lango_core::{
+    Caller, Effect, Inspection, PreviewLength, PreviewRequest, Risk, Tool, ToolError, Trust,
+};
 use lango_testkit::tool::caller;
 use lango_tools::{SkillFolder, SkillOwner, Skills, skill_library_tools};
 use proptest::prelude::*;
@@ -88,7 +90,13 @@ impl Library {
 
     fn preview(&self, arguments: Value) -> String {
         let tool = self.tool("create_skill");
-        let preview = runtime().block_on(tool.preview(Arc::new(arguments), PreviewLength::Short));
+        let preview = runtime().block_on(tool.preview(
+            Arc::new(arguments),
+            PreviewRequest {
+                length: PreviewLength::Short,
+                inspection: Inspection::default(),
+            },
+        ));
         preview.unwrap()
     }
 

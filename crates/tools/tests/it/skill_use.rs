@@ -2,7 +2,7 @@
 
 use crate::command_fixture::{CommandFixture, FixtureOptions, is_running, mark, wait_until};
 use crate::support::{SECRET, create_special};
-use lango_core::{Caller, Effect, Inspection, PreviewLength, Risk};
+use lango_core::{Caller, Effect, Inspection, PreviewLength, PreviewRequest, Risk};
 use lango_testkit::tool::caller;
 use serde_json::json;
 use std::os::unix::fs::symlink;
@@ -313,8 +313,17 @@ fn the_preview_shows_the_command_and_the_start_of_the_script() {
     let end = "| echo 40\\u{202e}\n[20 more lines not shown; view all to see them]\n";
     assert!(preview.ends_with(end), "{preview}");
     let tool = fixture.tool("skill_pdf");
-    let whole = tool.preview(Arc::new(json!({"script": "a.sh"})), PreviewLength::Full);
+    let arguments = json!({"script": "a.sh"});
+    let request = PreviewRequest {
+        length: PreviewLength::Full,
+        inspection: fixture.inspect("skill_pdf", arguments.clone()),
+    };
+    let whole = tool.preview(Arc::new(arguments.clone()), request.clone());
     let whole = fixture.runtime.block_on(whole).unwrap();
+    std::fs::write(fixture.path("skills/pdf/scripts/a.sh"), "echo other").unwrap();
+    let changed = tool.preview(Arc::new(arguments), request);
+    let changed = fixture.runtime.block_on(changed).unwrap();
+    assert!(changed.contains("changed after the approval"), "{changed}");
     assert!(whole.ends_with("| echo 60\\u{202e}\n"), "{whole}");
     assert_eq!(fixture.preview("skill_pdf", json!({})), None);
     let refused = fixture

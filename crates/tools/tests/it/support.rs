@@ -1,7 +1,8 @@
 //! A fixture with a temporary workspace, and a secret next to it that no tool may reach.
 
 use lango_core::{
-    Caller, Inspection, PreviewLength, SessionId, Tool, ToolError, ToolOutput, TurnId,
+    Caller, Inspection, PreviewLength, PreviewRequest, SessionId, Tool, ToolError, ToolOutput,
+    TurnId,
 };
 use lango_sandbox::Policy;
 use lango_testkit::tool::caller;
@@ -239,8 +240,19 @@ impl FileFixture {
         arguments: Value,
         length: PreviewLength,
     ) -> Option<String> {
+        let inspection = self.inspect(tool, arguments.clone());
+        self.preview_inspected(tool, arguments, PreviewRequest { length, inspection })
+    }
+
+    /// Previews a call as if this had been the result of its inspection.
+    pub(crate) fn preview_inspected(
+        &self,
+        tool: &str,
+        arguments: Value,
+        request: PreviewRequest,
+    ) -> Option<String> {
         let tool = self.tool(tool);
-        on_a_thread(move |runtime| runtime.block_on(tool.preview(Arc::new(arguments), length)))
+        on_a_thread(move |runtime| runtime.block_on(tool.preview(Arc::new(arguments), request)))
     }
 
     pub(crate) fn text(&self, tool: &str, arguments: Value) -> String {

@@ -2,8 +2,8 @@
 
 use crate::{NOW, key_file, name, set, vault_of};
 use lango_core::{
-    BoxFuture, Caller, Clock, Inspection, OutputSink, PreviewLength, RecordSelection, Timestamp,
-    Tool, Trust, UserId,
+    BoxFuture, Caller, Clock, Inspection, OutputSink, PreviewLength, PreviewRequest,
+    RecordSelection, Timestamp, Tool, Trust, UserId,
 };
 use lango_secrets::{Binding, BindingTarget, SecretError, SecretValue, ServerToolId};
 use lango_store::Store;
@@ -302,7 +302,13 @@ async fn an_agents_purpose_cannot_add_lines_to_the_question() {
     let arguments = json!({ "name": "NEW", "purpose": purpose, "binding": binding });
     let tool = fixture.tool("secrets_request");
     let shown = tool
-        .preview(Arc::new(arguments), PreviewLength::Full)
+        .preview(
+            Arc::new(arguments),
+            PreviewRequest {
+                length: PreviewLength::Full,
+                inspection: Inspection::default(),
+            },
+        )
         .await
         .unwrap();
     let lines: Vec<&str> = shown.lines().collect();

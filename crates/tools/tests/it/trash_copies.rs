@@ -97,7 +97,7 @@ fn an_item_is_in_the_trash_only_when_its_copy_is_complete() {
 }
 
 #[test]
-fn what_a_crash_left_of_a_copy_is_not_listed_and_deleted_when_the_trash_is_emptied() {
+fn an_incomplete_copy_is_not_listed_and_not_deleted_when_the_trash_is_emptied() {
     let fixture = FileFixture::new();
     fixture.write("a.txt", "content");
     delete(&fixture, "a.txt");
@@ -106,7 +106,41 @@ fn what_a_crash_left_of_a_copy_is_not_listed_and_deleted_when_the_trash_is_empti
     std::fs::write(left.join("part"), "").unwrap();
     assert_eq!(fixture.trash().list().unwrap().len(), 1);
     assert_eq!(fixture.trash().empty().unwrap(), 1);
-    assert!(!left.exists());
+    assert!(left.join("part").exists(), "it may be in progress");
+}
+
+/// The user empties the trash again and again while a folder is deleted.
+#[test]
+fn a_deletion_in_progress_is_not_lost_when_the_trash_is_emptied() {
+    let Some((fixture, trash)) = across_file_systems() else {
+        return;
+    };
+    for number in 0..200 {
+        fixture.write(&format!("data/{number}"), "content");
+    }
+    let is_done = Arc::new(AtomicBool::new(false));
+    let user = std::thread::spawn({
+        let is_done = Arc::clone(&is_done);
+        move || {
+            let mut emptied = 0;
+            while !is_done.load(Ordering::Relaxed) {
+                emptied += trash.empty().unwrap();
+            }
+            emptied
+        }
+    });
+    let result = fixture.call("fs_delete", json!({ "path": "data" }));
+    is_done.store(true, Ordering::Relaxed);
+    let emptied = user.join().unwrap();
+    let files = std::fs::read_dir(fixture.inside("data")).map_or(0, Iterator::count);
+    match result {
+        // It is in the trash, or was there when the user emptied it.
+        Ok(_) => assert_eq!(
+            (files, fixture.trash().list().unwrap().len() + emptied),
+            (0, 1)
+        ),
+        Err(error) => assert_eq!(files, 200, "{}", error.message),
+    }
 }
 
 /// Deletes a path again and again while another program saves something in it, at another moment of the copy each time.

@@ -16,6 +16,9 @@ const MODE_BITS: u32 = 0o777;
 /// The permission bits of the owner.
 const OWNER_BITS: u32 = 0o700;
 
+/// The start of the names of the access control lists that can be removed.
+const POSIX_LIST: &[u8] = b"system.posix_acl_";
+
 /// Maximum size of the names of the extended attributes of a file, and of the value of one. Linux allows no more.
 const MAX_ATTRIBUTE_BYTES: usize = 64 << 10;
 
@@ -81,7 +84,8 @@ fn carry_extended(from: &File, to: &File, has_group: bool) -> io::Result<()> {
     let names = carried_names(from)?;
     let is_access = |name: &OsString| name.as_encoded_bytes().starts_with(b"system.");
     for name in carried_names(to)? {
-        if is_access(&name) && !(has_group && names.contains(&name)) {
+        let is_list = name.as_encoded_bytes().starts_with(POSIX_LIST);
+        if is_list && !(has_group && names.contains(&name)) {
             fremovexattr(to, &name)?;
         }
     }

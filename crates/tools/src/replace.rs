@@ -8,7 +8,7 @@ use crate::folder::{OpenError, open_file};
 use cap_std::fs::{
     Dir, File, MetadataExt, OpenOptions, OpenOptionsExt, Permissions, PermissionsExt,
 };
-use rustix::fs::{Mode, OFlags, RenameFlags, fsync, openat, renameat_with};
+use rustix::fs::{Mode, OFlags, RenameFlags, openat, renameat_with};
 use rustix::io::Errno;
 use std::ffi::OsStr;
 use std::hash::{BuildHasher, RandomState};
@@ -211,10 +211,14 @@ fn rename_with(folder: &Dir, from: &OsStr, to: &OsStr, flags: RenameFlags) -> io
 
 /// Waits until the names in a folder are on the disk.
 pub(crate) fn sync_folder(dir: &Dir) -> io::Result<()> {
-    // The handle itself is only a reference to the folder.
+    reopen_folder(dir)?.sync_all()
+}
+
+/// Opens a folder again: the handle itself is only a reference to it.
+pub(crate) fn reopen_folder(dir: &Dir) -> io::Result<File> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let opened = openat(dir, ".", flags, Mode::empty())?;
-    Ok(fsync(opened)?)
+    Ok(File::from_std(opened.into()))
 }
 
 /// Returns a random name for a temporary file.

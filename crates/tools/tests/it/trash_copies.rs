@@ -4,12 +4,13 @@ use crate::canary;
 use crate::support::{FileFixture, create_special};
 use crate::trash::delete;
 use lango_tools::Trash;
+use rustix::fs::{XattrFlags, lgetxattr, setxattr};
 use serde_json::json;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, lchown};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, UNIX_EPOCH};
 
 const ROUNDS: u32 = 150;
 
@@ -47,6 +48,49 @@ fn a_folder_on_another_file_system_is_copied_and_restored_unchanged() {
     let mode = fixture.inside("data/sub/run.sh").metadata().unwrap().mode();
     assert_eq!(mode & 0o777, 0o750);
     assert!(!copy.exists() && trash.list().unwrap().is_empty());
+}
+
+#[test]
+fn a_copy_has_the_owner_the_times_and_the_extended_attributes_of_the_original() {
+    let Some((fixture, trash)) = across_file_systems() else {
+        return;
+    };
+    fixture.write("data/sub/a.txt", "content");
+    fixture.link("data/link", "sub");
+    let names = ["data", "data/sub", "data/sub/a.txt", "data/link"];
+    let set = |path: &Path| setxattr(path, "user.test", b"mine", XattrFlags::empty());
+    // Some file systems have no extended attributes.
+    let places = [fixture.inside(""), trash.path().with_file_name("")];
+    let has_attributes = places.iter().all(|place| set(place).is_ok());
+    let is_root = fixture.inside("data").metadata().unwrap().uid() == 0;
+    let time = UNIX_EPOCH + Duration::from_secs(1_000_000_000);
+    for name in names {
+        let path = fixture.inside(name);
+        assert_eq!(lchown(&path, Some(1000), Some(1001)).is_ok(), is_root);
+        if !path.is_symlink() {
+            std::fs::set_permissions(&path, PermissionsExt::from_mode(0o750)).unwrap();
+            if has_attributes {
+                set(&path).unwrap();
+            }
+            std::fs::File::open(&path)
+                .and_then(|file| file.set_modified(time))
+                .unwrap();
+        }
+    }
+    let attributes = |path: PathBuf| {
+        let metadata = path.symlink_metadata().unwrap();
+        let modified = (!path.is_symlink()).then(|| metadata.modified().unwrap());
+        let mut value = [0; 16];
+        let size = lgetxattr(&path, "user.test", &mut value).unwrap_or_default();
+        let owner = (metadata.uid(), metadata.gid(), metadata.mode());
+        (owner, modified, value[..size].to_vec())
+    };
+    let before = names.map(|name| attributes(fixture.inside(name)));
+    let id = delete(&fixture, "data");
+    let copy = |name: &str| trash.path().join(name.replacen("data", &id, 1));
+    assert_eq!(names.map(|name| attributes(copy(name))), before);
+    fixture.restore(&id).unwrap();
+    assert_eq!(names.map(|name| attributes(fixture.inside(name))), before);
 }
 
 #[test]

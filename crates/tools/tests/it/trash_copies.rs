@@ -176,14 +176,20 @@ fn a_deletion_in_progress_is_not_lost_when_the_trash_is_emptied() {
     let result = fixture.call("fs_delete", json!({ "path": "data" }));
     is_done.store(true, Ordering::Relaxed);
     let emptied = user.join().unwrap();
-    let files = std::fs::read_dir(fixture.inside("data")).map_or(0, Iterator::count);
+    let count = |folder: PathBuf| std::fs::read_dir(folder).map_or(0, Iterator::count);
+    let in_trash: Vec<usize> = fixture
+        .trash()
+        .list()
+        .unwrap()
+        .iter()
+        .map(|item| count(fixture.trash().path().join(&item.id)))
+        .collect();
+    let files = count(fixture.inside("data"));
     match result {
-        // It is in the trash, or was there when the user emptied it.
-        Ok(_) => assert_eq!(
-            (files, fixture.trash().list().unwrap().len() + emptied),
-            (0, 1)
-        ),
-        Err(error) => assert_eq!(files, 200, "{}", error.message),
+        Ok(_) if emptied == 0 => assert_eq!((files, in_trash), (0, vec![200])),
+        // It was complete in the trash when the user emptied it.
+        Ok(_) => assert_eq!((files, in_trash, emptied), (0, vec![], 1)),
+        Err(error) => assert_eq!((files, in_trash), (200, vec![]), "{}", error.message),
     }
 }
 

@@ -90,10 +90,18 @@ impl Change {
             Some(undo) => undo.reason_not_saved(caller, &target.path(), file),
             None => Some(NO_STORE.to_owned()),
         };
-        self.edit.irreversible = unsaved.map(|reason| {
-            let path = shown(target);
-            format!("`lango undo` could not restore `{path}`, because {reason}").into()
-        });
+        self.edit.irreversible = unsaved.map(|reason| not_restored(target, &reason));
+        self
+    }
+
+    /// Says why an undo could not revert a change that replaces no file, if it would not be recorded.
+    pub(crate) fn with_record_check(
+        mut self,
+        (undo, caller): (Option<&UndoStore>, &Caller),
+        target: &TargetPath<'_>,
+    ) -> Self {
+        let unrecorded = undo.and_then(|undo| undo.reason_not_recorded(caller));
+        self.edit.irreversible = unrecorded.map(|reason| not_restored(target, &reason));
         self
     }
 
@@ -181,6 +189,11 @@ impl Change {
             path: target.resolution(),
         }
     }
+}
+
+fn not_restored(target: &TargetPath<'_>, reason: &str) -> Text {
+    let path = shown(target);
+    format!("`lango undo` could not restore `{path}`, because {reason}").into()
 }
 
 /// Whether a file has an executable bit.

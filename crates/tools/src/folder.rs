@@ -103,7 +103,8 @@ pub(crate) fn open_regular(dir: &Dir, name: &OsStr) -> io::Result<(File, Metadat
     })
 }
 
-fn open_file(dir: &Dir, name: &OsStr) -> Result<(File, Metadata), OpenError> {
+/// Like [`open_regular`], and says if there is something else than a file.
+pub(crate) fn open_file(dir: &Dir, name: &OsStr) -> Result<(File, Metadata), OpenError> {
     // Opening a device can have side effects, so check the kind first. Check the opened file again, and open it
     // without blocking, because another process may have replaced the entry in between.
     expect_file(&dir.symlink_metadata(name)?)?;

@@ -28,6 +28,7 @@
 //!
 //! Who may call a tool, with which approval and for how long is decided before a call reaches this crate.
 
+mod attributes;
 mod change;
 mod declaration;
 mod diff;

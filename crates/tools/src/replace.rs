@@ -3,10 +3,12 @@
 //! A concurrent reader sees either the old content or the new. The old file itself is not changed, so other hard links
 //! to it keep the old content. What someone else puts under the name meanwhile is put back.
 
+use crate::attributes::{Attributes, carry_over};
+use crate::folder::{OpenError, open_file};
 use cap_std::fs::{
     Dir, File, MetadataExt, OpenOptions, OpenOptionsExt, Permissions, PermissionsExt,
 };
-use rustix::fs::{Mode, OFlags, RenameFlags, fsync, openat, renameat_with};
+use rustix::fs::{Mode, OFlags, RenameFlags, openat, renameat_with};
 use rustix::io::Errno;
 use std::ffi::OsStr;
 use std::hash::{BuildHasher, RandomState};
@@ -69,8 +71,8 @@ pub(crate) fn create(folder: &Dir, name: &OsStr, content: &[u8]) -> Result<(), R
     })
 }
 
-/// Replaces the file `name`, which must be as `is_expected` says. Its permissions carry over to the new one; `bits` decides
-/// about the executable ones.
+/// Replaces the file `name`, which must be as `is_expected` says. Its attributes carry over to the new one; `bits` decides
+/// about the executable bits.
 pub(crate) fn replace(
     folder: &Dir,
     name: &OsStr,
@@ -82,14 +84,15 @@ pub(crate) fn replace(
         ExecutableBits::Carry => 0o777,
         ExecutableBits::Drop => 0o666,
     };
-    let mode_of = |name: &OsStr| {
-        let metadata = folder.symlink_metadata(name)?;
-        io::Result::Ok(metadata.permissions().mode())
+    let (old, metadata) = open_file(folder, name).map_err(|error| match error {
+        OpenError::NotAFile(_) => ReplaceError::Changed,
+        OpenError::Failed(error) => changed_if_missing(error),
+    })?;
+    let attributes = Attributes::from(&metadata);
+    let new = write_replacement(folder, content, (&old, attributes.mode & carried))?;
+    let is_expected = |name: &OsStr| {
+        Attributes::of(folder, name).is_ok_and(|found| found == attributes) && is_expected(name)
     };
-    let mode = mode_of(name).map_err(changed_if_missing)?;
-    let new = write_temporary(folder, content, Some(mode & carried))?;
-    let is_expected =
-        |name: &OsStr| mode_of(name).is_ok_and(|found| found == mode) && is_expected(name);
     exchange_expected(folder, name, new, is_expected)
 }
 
@@ -146,14 +149,38 @@ pub(crate) fn write_temporary(
     content: &[u8],
     mode: Option<u32>,
 ) -> io::Result<(String, File)> {
+    match mode {
+        None => write_new(folder, content, USUAL_MODE, |_| Ok(())),
+        Some(mode) => write_new(folder, content, PRIVATE_MODE, |file| {
+            file.set_permissions(Permissions::from_mode(mode))
+        }),
+    }
+}
+
+/// Writes a new file with a temporary name, which gets the attributes of the file `old`, but this mode. It is private until
+/// it has them.
+pub(crate) fn write_replacement(
+    folder: &Dir,
+    content: &[u8],
+    (old, mode): (&File, u32),
+) -> io::Result<(String, File)> {
+    write_new(folder, content, PRIVATE_MODE, |file| {
+        carry_over(old, file, mode)
+    })
+}
+
+/// Writes a file that is created with this mode and gets its attributes from `complete`.
+fn write_new(
+    folder: &Dir,
+    content: &[u8],
+    mode: u32,
+    complete: impl FnOnce(&File) -> io::Result<()>,
+) -> io::Result<(String, File)> {
     let (temporary, mut file) = create_temporary(folder, mode)?;
-    let written = (|| {
-        file.write_all(content)?;
-        if let Some(mode) = mode {
-            file.set_permissions(Permissions::from_mode(mode))?;
-        }
-        file.sync_all()
-    })();
+    let written = file
+        .write_all(content)
+        .and_then(|()| complete(&file))
+        .and_then(|()| file.sync_all());
     match written {
         Ok(()) => Ok((temporary, file)),
         Err(error) => {
@@ -184,10 +211,14 @@ fn rename_with(folder: &Dir, from: &OsStr, to: &OsStr, flags: RenameFlags) -> io
 
 /// Waits until the names in a folder are on the disk.
 pub(crate) fn sync_folder(dir: &Dir) -> io::Result<()> {
-    // The handle itself is only a reference to the folder.
+    reopen_folder(dir)?.sync_all()
+}
+
+/// Opens a folder again: the handle itself is only a reference to it.
+pub(crate) fn reopen_folder(dir: &Dir) -> io::Result<File> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let opened = openat(dir, ".", flags, Mode::empty())?;
-    Ok(fsync(opened)?)
+    Ok(File::from_std(opened.into()))
 }
 
 /// Returns a random name for a temporary file.
@@ -206,14 +237,10 @@ pub(crate) fn random_number() -> u64 {
     RandomState::new().hash_one(std::process::id())
 }
 
-/// Creates an empty file that will get this mode, if any.
-fn create_temporary(folder: &Dir, mode: Option<u32>) -> io::Result<(String, File)> {
-    let created = match mode {
-        Some(_) => PRIVATE_MODE,
-        None => USUAL_MODE,
-    };
+/// Creates an empty file with this mode.
+fn create_temporary(folder: &Dir, mode: u32) -> io::Result<(String, File)> {
     let mut options = OpenOptions::new();
-    options.write(true).create_new(true).mode(created);
+    options.write(true).create_new(true).mode(mode);
     let mut attempts = 0;
     loop {
         let name = temporary_name();
@@ -239,9 +266,12 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let folder = Dir::open_ambient_dir(folder.path(), ambient_authority()).unwrap();
         let mode = |name: &str| folder.metadata(name).unwrap().permissions().mode() & 0o777;
-        let (empty, _) = create_temporary(&folder, Some(0o644)).unwrap();
-        assert_eq!(mode(&empty), 0o600);
-        let (written, _) = write_temporary(&folder, b"content", Some(0o644)).unwrap();
+        let (written, _) = write_new(&folder, b"content", PRIVATE_MODE, |file| {
+            assert_eq!(file.metadata()?.permissions().mode() & 0o777, 0o600);
+            assert_eq!(file.metadata()?.len(), 7);
+            file.set_permissions(Permissions::from_mode(0o644))
+        })
+        .unwrap();
         assert_eq!(mode(&written), 0o644);
         folder.write("usual", "").unwrap();
         let (new, _) = write_temporary(&folder, b"content", None).unwrap();

@@ -4,24 +4,25 @@
 //! possible, and copied otherwise. Restoring is restricted like writing a file, and never overwrites anything.
 
 mod copy;
+mod error;
 mod transfer;
 
 use crate::Workspace;
 use crate::file_error::FileError;
 use crate::replace::{is_temporary, random_number, sync_folder, write_temporary};
 use crate::requested_path::RequestedPath;
-use crate::show;
 use crate::target_path::TargetPath;
 use crate::tree::Contents;
 use cap_std::ambient_authority;
-use cap_std::fs::{Dir, OpenOptions};
+use cap_std::fs::{Dir, MetadataExt, OpenOptions};
+pub use error::TrashError;
 use lango_core::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::fs::{DirBuilder, Permissions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use transfer::{Source, TransferError, transfer};
 
 /// Characters of ids, without those that look alike.
@@ -35,6 +36,9 @@ const MAX_RETRIES: usize = 8;
 
 /// Maximum size of an item that has to be copied because it cannot be moved.
 const MAX_COPIED_BYTES: u64 = 1 << 30;
+
+/// A copy that is still incomplete after this time was left by a crash.
+const MAX_COPY_TIME: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The trash in a given folder, which is created when the first item is deleted.
 #[derive(Debug, Clone)]
@@ -53,51 +57,6 @@ pub struct TrashItem {
     /// Total size of the files.
     pub bytes: u64,
     pub deleted_at: Timestamp,
-}
-
-/// Why an item could not be moved to the trash, restored or removed.
-#[derive(Debug, thiserror::Error)]
-pub enum TrashError {
-    #[error("`{id}` is not in the trash")]
-    NotFound { id: String },
-    /// The original path exists again.
-    #[error("`{}` exists again and is not overwritten; move it away first", path.display())]
-    Occupied { path: PathBuf },
-    /// The policy does not allow restoring the item to its original path.
-    #[error("`{}` cannot be restored: {reason}", path.display())]
-    Refused { path: PathBuf, reason: String },
-    /// The item is on another file system and too large to copy.
-    #[error(
-        "`{}` is on another file system than the trash and larger than {}; ask the user to delete it",
-        path.display(),
-        show::size(MAX_COPIED_BYTES)
-    )]
-    TooLarge { path: PathBuf },
-    /// The item is on another file system and contains something that cannot be copied.
-    #[error(
-        "`{}` is on another file system than the trash and contains a special file, which cannot be copied; \
-         ask the user to delete it",
-        path.display()
-    )]
-    NotCopied { path: PathBuf },
-    /// The item is on another file system and changed while it was copied.
-    #[error("`{}` changed while it was copied to the trash, so it was not deleted", path.display())]
-    Changed { path: PathBuf },
-    /// Like [`Changed`](Self::Changed), and another program has created the path again meanwhile.
-    #[error(
-        "`{}` changed while it was copied to the trash, and exists again; what was there is now named `{name}`",
-        path.display()
-    )]
-    Moved { path: PathBuf, name: String },
-    /// The item was copied to the trash, but at least a part of the original could not be removed.
-    #[error("`{}` is in the trash as `{id}`, but not all of it could be removed: {cause}", path.display())]
-    NotRemoved {
-        path: PathBuf,
-        id: String,
-        cause: io::Error,
-    },
-    #[error("the trash `{}` cannot be used: {cause}", folder.display())]
-    Failed { folder: PathBuf, cause: io::Error },
 }
 
 impl Trash {
@@ -148,21 +107,16 @@ impl Trash {
         Ok(item)
     }
 
-    /// Permanently deletes all items and returns how many there were. Also deletes incomplete copies, which a crash left.
+    /// Permanently deletes all items and returns how many there were. Also deletes incomplete copies that a crash left.
     pub fn empty(&self) -> Result<usize, TrashError> {
         let items = self.list()?;
         if let Some(folder) = self.open_existing()? {
             for item in &items {
                 transfer::remove(&folder, item.id.as_ref())
-                    .and_then(|()| folder.remove_file(record_name(&item.id)))
+                    .and_then(|()| transfer::remove(&folder, record_name(&item.id).as_ref()))
                     .map_err(|cause| self.failed(cause))?;
             }
-            for entry in folder.entries().map_err(|cause| self.failed(cause))? {
-                let name = entry.map_err(|cause| self.failed(cause))?.file_name();
-                if is_temporary(&name) {
-                    transfer::remove(&folder, &name).map_err(|cause| self.failed(cause))?;
-                }
-            }
+            remove_abandoned(&folder, SystemTime::now()).map_err(|cause| self.failed(cause))?;
         }
         Ok(items.len())
     }
@@ -328,23 +282,6 @@ impl Trash {
         Dir::open_ambient_dir(&self.folder, ambient_authority())
     }
 
-    fn explain(&self, error: TransferError, item: &TrashItem) -> TrashError {
-        let path = item.path.clone();
-        match error {
-            TransferError::Occupied => TrashError::Occupied { path },
-            TransferError::TooLarge => TrashError::TooLarge { path },
-            TransferError::Special => TrashError::NotCopied { path },
-            TransferError::Changed => TrashError::Changed { path },
-            TransferError::Moved(name) => TrashError::Moved { path, name },
-            TransferError::NotRemoved(cause) => TrashError::NotRemoved {
-                path,
-                id: item.id.clone(),
-                cause,
-            },
-            TransferError::Failed(cause) => self.failed(cause),
-        }
-    }
-
     fn failed(&self, cause: io::Error) -> TrashError {
         TrashError::Failed {
             folder: self.folder.clone(),
@@ -365,6 +302,28 @@ fn read_record(folder: &Dir, id: &str) -> Option<TrashItem> {
     (item.id == id).then_some(item)
 }
 
+/// Removes the incomplete copies that a crash left, but not those that another process may be making now.
+fn remove_abandoned(folder: &Dir, now: SystemTime) -> io::Result<()> {
+    let now = now.duration_since(UNIX_EPOCH).unwrap_or_default();
+    for entry in folder.entries()? {
+        let name = entry?.file_name();
+        if !is_temporary(&name) {
+            continue;
+        }
+        // The time of the last modification may be that of the original.
+        let changed = match folder.symlink_metadata(&name) {
+            Ok(metadata) => Duration::from_secs(metadata.ctime().unsigned_abs()),
+            // It has its own name by now.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            Err(error) => return Err(error),
+        };
+        if now.saturating_sub(changed) > MAX_COPY_TIME {
+            transfer::remove(folder, &name)?;
+        }
+    }
+    Ok(())
+}
+
 fn record_name(id: &str) -> String {
     format!("{id}.json")
 }
@@ -382,4 +341,24 @@ fn fresh_id() -> String {
 fn now() -> Timestamp {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     Timestamp(since.map_or(0, |since| since.as_millis() as u64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_incomplete_copy_is_removed_only_when_it_is_too_old_to_be_in_progress() {
+        let path = tempfile::tempdir().unwrap();
+        let folder = Dir::open_ambient_dir(path.path(), ambient_authority()).unwrap();
+        let copy = ".0123456789abcdef.lango-new";
+        folder.create_dir(copy).unwrap();
+        folder.write(format!("{copy}/part"), "").unwrap();
+        folder.write("other", "").unwrap();
+        let now = SystemTime::now();
+        remove_abandoned(&folder, now).unwrap();
+        assert!(folder.exists(copy));
+        remove_abandoned(&folder, now + MAX_COPY_TIME + Duration::from_secs(2)).unwrap();
+        assert!(!folder.exists(copy) && folder.exists("other"));
+    }
 }

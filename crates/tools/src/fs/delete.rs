@@ -1,6 +1,7 @@
 //! `fs_delete`: moves a file or folder to lango's trash.
 
 use super::{ChangeFunctions, FileContext, modifying_tool};
+use crate::TrashItem;
 use crate::change::Change;
 use crate::declaration::Call;
 use crate::entry_kind::EntryKind;
@@ -10,7 +11,6 @@ use crate::show;
 use crate::target_path::TargetPath;
 use crate::tree::{Contents, PREVIEW_NAMES, file_state};
 use crate::undo::Original;
-use crate::{TrashItem, Workspace};
 use cap_std::fs::Metadata;
 use lango_core::{Caller, Effect, PreviewLength, PreviewRequest, Tool};
 use schemars::JsonSchema;
@@ -48,7 +48,7 @@ fn delete(
 ) -> Result<String, FileError> {
     let recorder = context.recorder(call)?;
     let deletion = Deletion::find(context, &arguments.path, PreviewLength::Short)?;
-    let change = deletion.change(&context.workspace);
+    let change = deletion.change(context, &call.caller);
     change.expect_inspected(&deletion.target, &call.caller.inspection)?;
     let path = deletion.target.display_path();
     let record = |item: &TrashItem| {
@@ -69,10 +69,10 @@ fn delete(
 fn inspect(
     context: &FileContext,
     arguments: DeleteArguments,
-    _: &Caller,
+    caller: &Caller,
 ) -> Result<Change, FileError> {
     let deletion = Deletion::find(context, &arguments.path, PreviewLength::Short)?;
-    Ok(deletion.change(&context.workspace))
+    Ok(deletion.change(context, caller))
 }
 
 fn preview(
@@ -116,17 +116,19 @@ struct Deletion<'a> {
 
 impl<'a> Deletion<'a> {
     /// Returns what the deletion changes: the entry, or something in it, may be guarded or executed.
-    fn change(&self, workspace: &Workspace) -> Change {
+    fn change(&self, context: &FileContext, caller: &Caller) -> Change {
         let container = || {
             let entry = self.contents.guarded.as_ref()?;
             Some(guarded_container(
-                workspace.roots(),
+                context.workspace.roots(),
                 &self.target.path(),
                 entry,
             ))
         };
         let executed = self.contents.executed.as_deref();
-        let change = Change::of_deletion(&self.target, self.kind, executed).replacing(&self.state);
+        let change = Change::of_deletion(&self.target, self.kind, executed)
+            .replacing(&self.state)
+            .with_record_check((context.undo.as_ref(), caller), &self.target);
         Change {
             guarded: change.guarded.or_else(container),
             ..change

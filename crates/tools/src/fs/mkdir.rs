@@ -41,8 +41,9 @@ fn make(
     call: &Call,
 ) -> Result<String, FileError> {
     let recorder = context.recorder(call)?;
-    let (target, _) = destination(&context.workspace, &arguments)?;
-    Change::of_new_folder(&target).expect_inspected(&target, &call.caller.inspection)?;
+    let (target, exists) = destination(&context.workspace, &arguments)?;
+    let change = change(context, &target, exists, &call.caller);
+    change.expect_inspected(&target, &call.caller.inspection)?;
     let path = target.display_path().to_owned();
     recorder
         .create_folders(&target.missing_folders())
@@ -58,10 +59,18 @@ fn make(
 fn inspect(
     context: &FileContext,
     arguments: MkdirArguments,
-    _: &Caller,
+    caller: &Caller,
 ) -> Result<Change, FileError> {
-    let (target, _) = destination(&context.workspace, &arguments)?;
-    Ok(Change::of_new_folder(&target))
+    let (target, exists) = destination(&context.workspace, &arguments)?;
+    Ok(change(context, &target, exists, caller))
+}
+
+fn change(context: &FileContext, target: &TargetPath<'_>, exists: bool, caller: &Caller) -> Change {
+    let change = Change::of_new_folder(target);
+    if exists {
+        return change;
+    }
+    change.with_record_check((context.undo.as_ref(), caller), target)
 }
 
 fn preview(

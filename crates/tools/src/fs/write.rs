@@ -92,7 +92,7 @@ fn change(
 ) -> Change {
     let change = Change::of_file(target, content);
     match before {
-        Some(Original::Absent) => change.replacing(b""),
+        Some(Original::Absent) => change.replacing(b"").with_record_check(undo, target),
         Some(Original::File { bytes, .. }) => {
             let change = change.replacing(bytes);
             change.with_undo_check(undo, target, (bytes.len() as u64, Some(bytes)))

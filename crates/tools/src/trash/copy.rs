@@ -1,16 +1,18 @@
 //! Copies of files and folders on another file system. A copy knows what was copied, so that nothing else is removed
-//! afterwards. Links are copied as links. Until it is complete, a copy is private.
+//! afterwards. Links are copied as links. Until it is complete, a copy is private; then it gets the owner, the permissions
+//! and the extended attributes of the original, as far as nobody gains access.
 
 use super::transfer::{Location, TransferError};
+use crate::attributes::{Attributes, carry_over};
 use crate::entry_kind::EntryKind;
 use crate::folder::open_regular;
-use crate::replace::sync_folder;
+use crate::replace::reopen_folder;
 use crate::tree::MAX_DEPTH;
 use cap_fs_ext::DirExt;
 use cap_std::fs::{
-    Dir, DirBuilder, DirBuilderExt, File, Metadata, OpenOptions, OpenOptionsExt, Permissions,
-    PermissionsExt,
+    Dir, DirBuilder, DirBuilderExt, File, Metadata, MetadataExt, OpenOptions, OpenOptionsExt,
 };
+use rustix::fs::{AtFlags, Gid, Uid, chownat};
 use sha2::{Digest as _, Sha256};
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -41,7 +43,7 @@ impl Copied {
         match self {
             Self::File { size, hash } => {
                 let (file, _) = open_regular(folder, name)?;
-                let found = read_through(file, &mut io::sink(), *size)?;
+                let found = read_through(&file, &mut io::sink(), *size)?;
                 Ok(found == Some((*size, *hash)))
             }
             Self::Link(target) => Ok(folder.read_link_contents(name)? == *target),
@@ -94,13 +96,22 @@ fn copy(
                 let entry = copy((&source, &name), (&copied, &name), left, depth + 1)?;
                 entries.insert(name, entry);
             }
-            sync_folder(&copied)?;
-            copied.set_permissions(".", mode_of(&metadata))?;
+            let copied = reopen_folder(&copied)?;
+            complete(&reopen_folder(&source)?, copied, &metadata)?;
             Ok(Copied::Folder(entries))
         }
         EntryKind::Link => {
             let target = from.0.read_link_contents(from.1)?;
             to.0.symlink_contents(&target, to.1)?;
+            let owner = (Uid::from_raw(metadata.uid()), Gid::from_raw(metadata.gid()));
+            // Nobody gains access by a link.
+            let _ = chownat(
+                to.0,
+                to.1,
+                Some(owner.0),
+                Some(owner.1),
+                AtFlags::SYMLINK_NOFOLLOW,
+            );
             Ok(Copied::Link(target))
         }
         EntryKind::NamedPipe | EntryKind::Socket | EntryKind::Device | EntryKind::Other => {
@@ -119,16 +130,23 @@ fn copy_file(
         return Err(TransferError::TooLarge);
     }
     let mut copied = create_private(to.0, to.1)?;
-    let read = read_through(source, &mut copied, *left)?;
+    let read = read_through(&source, &mut copied, *left)?;
     let (size, hash) = read.ok_or(TransferError::TooLarge)?;
     *left -= size;
-    copied.set_permissions(mode_of(&metadata))?;
-    copied.sync_all()?;
+    complete(&source, copied, &metadata)?;
+    Ok(Copied::File { size, hash })
+}
+
+/// Gives a complete copy of a file or folder the attributes of its source, and waits until it is on the disk.
+fn complete(source: &File, copied: File, metadata: &Metadata) -> io::Result<()> {
+    let copied = copied.into_std();
     // Some file systems do not store the time.
     if let Ok(modified) = metadata.modified() {
-        copied.into_std().set_modified(modified.into_std())?;
+        copied.set_modified(modified.into_std())?;
     }
-    Ok(Copied::File { size, hash })
+    let copied = File::from_std(copied);
+    carry_over(source, &copied, Attributes::from(metadata).mode)?;
+    copied.sync_all()
 }
 
 fn create_private(folder: &Dir, name: &OsStr) -> io::Result<File> {
@@ -139,7 +157,7 @@ fn create_private(folder: &Dir, name: &OsStr) -> io::Result<File> {
 
 /// Copies a whole file to `to` and returns its size and hash; `None` if it is larger than `limit`.
 fn read_through(
-    file: File,
+    file: &File,
     to: &mut impl Write,
     limit: u64,
 ) -> io::Result<Option<(u64, [u8; 32])>> {
@@ -158,14 +176,11 @@ fn read_through(
     Ok((size <= limit).then(|| (size, hasher.finalize().into())))
 }
 
-fn mode_of(metadata: &Metadata) -> Permissions {
-    Permissions::from_mode(metadata.permissions().mode() & 0o777)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use cap_std::ambient_authority;
+    use cap_std::fs::{Permissions, PermissionsExt};
 
     #[test]
     fn a_copy_is_private_until_it_is_complete() {

@@ -1,7 +1,7 @@
 //! Moves a file or folder from one folder to another and never overwrites anything.
 //!
 //! Within one file system this is a single rename. Otherwise everything is copied, up to a limit, under another name. When
-//! the copy is complete, it gets its name, and the source is removed if it is what was copied.
+//! the copy is complete, it gets its name, and the source is removed if both are what was copied.
 
 use super::copy::Copied;
 use crate::entry_kind::EntryKind;
@@ -11,6 +11,9 @@ use rustix::fs::{RenameFlags, renameat_with};
 use rustix::io::Errno;
 use std::ffi::OsStr;
 use std::io;
+
+/// Number of attempts to remove a folder from which another process is removing entries.
+const MAX_REMOVALS: usize = 1000;
 
 /// A name in a folder.
 pub(super) type Location<'a> = (&'a Dir, &'a OsStr);
@@ -37,6 +40,8 @@ pub(super) enum TransferError {
     Changed,
     /// The source changed while it was copied, and is now under this name because its own was taken again.
     Moved(String),
+    /// The copy changed or was removed before the source was. The source is as it was.
+    CopyChanged,
     /// The source was copied, but at least a part of it could not be removed.
     NotRemoved(io::Error),
     Failed(io::Error),
@@ -67,12 +72,28 @@ pub(super) fn transfer(
     }
 }
 
-/// Removes a file, or a folder with its contents. Does not follow links.
+/// Removes a file, or a folder with its contents. Does not follow links. Another process may be removing it too.
 pub(super) fn remove(folder: &Dir, name: &OsStr) -> io::Result<()> {
-    match EntryKind::from(folder.symlink_metadata(name)?.file_type()) {
+    let remove = || match EntryKind::from(folder.symlink_metadata(name)?.file_type()) {
         EntryKind::Folder => folder.remove_dir_all(name),
         _ => folder.remove_file(name),
+    };
+    for _ in 0..MAX_REMOVALS {
+        match remove() {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                if is_missing(folder, name) {
+                    return Ok(());
+                }
+            }
+            removed => return removed,
+        }
     }
+    remove()
+}
+
+fn is_missing(folder: &Dir, name: &OsStr) -> bool {
+    let found = folder.symlink_metadata(name);
+    found.is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
 }
 
 fn copy_and_remove(
@@ -97,7 +118,7 @@ fn copy_and_remove(
     })?;
     match source {
         Source::Private => remove(from.0, from.1).map_err(TransferError::NotRemoved),
-        Source::Shared => take_away(from, &copied).inspect_err(|error| {
+        Source::Shared => take_away(from, to, &copied).inspect_err(|error| {
             if !matches!(error, TransferError::NotRemoved(_)) {
                 // That error is the one to report.
                 let _ = remove(to.0, to.1);
@@ -106,19 +127,24 @@ fn copy_and_remove(
     }
 }
 
-/// Removes the source if it is what was copied: moves it to another name first, and back if it is not.
-fn take_away(from: Location<'_>, copied: &Copied) -> Result<(), TransferError> {
+/// Removes the source if it and the copy are what was copied: moves it to another name first, and back if they are not.
+fn take_away(from: Location<'_>, copy: Location<'_>, copied: &Copied) -> Result<(), TransferError> {
     let name = temporary_name();
     let hidden = (from.0, OsStr::new(&name));
     rename_new(from, hidden.1).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => TransferError::Changed,
         _ => TransferError::Failed(error),
     })?;
+    let put_back = |error| match rename_new(hidden, from.1) {
+        Ok(()) => Err(error),
+        Err(_) => Err(TransferError::Moved(name.clone())),
+    };
     if !copied.is_at(hidden).unwrap_or_default() {
-        return match rename_new(hidden, from.1) {
-            Ok(()) => Err(TransferError::Changed),
-            Err(_) => Err(TransferError::Moved(name)),
-        };
+        return put_back(TransferError::Changed);
+    }
+    // Another process may have emptied the trash meanwhile.
+    if !copied.is_at(copy).unwrap_or_default() {
+        return put_back(TransferError::CopyChanged);
     }
     copied.remove(hidden).map_err(|cause| {
         TransferError::NotRemoved(match rename_new(hidden, from.1) {
@@ -219,10 +245,37 @@ mod tests {
                 data.map_or(0, |entries| entries.count())
             };
             let before = tree();
-            let error = take_away(from, &copied).expect_err(name);
+            let error = take_away(from, to, &copied).expect_err(name);
             assert!(matches!(error, TransferError::Changed), "{name}: {error:?}");
             assert_eq!(names(&folder), ["data", "to"], "{name}");
             assert_eq!(tree(), before, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_source_whose_copy_is_no_longer_complete_is_preserved() {
+        let changes: [(&str, Change); 3] = [
+            ("a removed file", |folder| {
+                folder.remove_file("to/sub/b").unwrap();
+            }),
+            ("other content", |folder| {
+                folder.write("to/a", "A").unwrap();
+            }),
+            ("a removed copy", |folder| {
+                folder.remove_dir_all("to").unwrap();
+            }),
+        ];
+        for (name, change) in changes {
+            let (_path, folder) = source();
+            let (from, to) = ((&folder, "data".as_ref()), (&folder, "to".as_ref()));
+            let copied = Copied::copy(from, to, &mut 100).unwrap();
+            change(&folder);
+            let error = take_away(from, to, &copied).expect_err(name);
+            assert!(
+                matches!(error, TransferError::CopyChanged),
+                "{name}: {error:?}"
+            );
+            assert!(copied.is_at(from).unwrap(), "{name}");
         }
     }
 

@@ -1,9 +1,10 @@
 //! The content of a file before it is changed, and the fingerprint by which a later change is noticed.
 
+use crate::attributes::Attributes;
 use crate::file_error::FileError;
 use crate::folder::open_regular;
 use crate::target_path::TargetPath;
-use cap_std::fs::{Dir, Metadata, MetadataExt, Permissions, PermissionsExt};
+use cap_std::fs::{Dir, Metadata, MetadataExt};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use std::ffi::OsStr;
@@ -11,9 +12,6 @@ use std::io::{self, Read};
 
 /// Maximum size of an original that is read into memory. Larger files are changed, but not saved.
 pub(super) const MAX_FILE_BYTES: u64 = 4 << 20;
-
-/// The permission bits that are restored. Bits such as setuid are not, because the restored file may have another owner.
-const MODE_BITS: u32 = 0o777;
 
 /// A file as it is before a change.
 #[derive(Debug)]
@@ -72,7 +70,7 @@ impl Original {
         }
         Ok(Self::File {
             bytes,
-            mode: mode_of(&metadata.permissions()),
+            mode: Attributes::from(&metadata).mode,
         })
     }
 
@@ -105,10 +103,6 @@ impl Original {
                 .is_ok_and(|metadata| FileVersion::of(&metadata) == *version),
         }
     }
-}
-
-pub(super) fn mode_of(permissions: &Permissions) -> u32 {
-    permissions.mode() & MODE_BITS
 }
 
 /// The size and the SHA-256 of a file's content.

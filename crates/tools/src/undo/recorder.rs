@@ -177,6 +177,13 @@ impl UndoStore {
         unsaved.map(|reason| reason.to_string())
     }
 
+    /// Returns why an undo would know nothing of what the call changes now: the record of the turn is full.
+    pub(crate) fn reason_not_recorded(&self, caller: &Caller) -> Option<String> {
+        // If the record cannot be read, the call is refused when it runs.
+        let record = self.turn(&caller.session, &caller.turn).ok()??;
+        record.full().map(|reason| reason.to_string())
+    }
+
     fn unsaved_original(
         &self,
         caller: &Caller,

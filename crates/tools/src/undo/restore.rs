@@ -4,17 +4,18 @@
 
 use super::check::{CHANGED, UndoAction, locate, relative};
 use super::files::found;
-use super::original::{Fingerprint, mode_of};
+use super::original::Fingerprint;
 use super::record::{After, Before, TurnRecord};
 use super::steps::Step;
 use super::storage::UndoError;
+use crate::attributes::Attributes;
+use crate::folder::open_regular;
 use crate::replace::{
     ReplaceError, exchange_expected, rename_without_replacing, sync_folder, temporary_name,
-    write_temporary,
+    write_replacement,
 };
 use crate::{Trash, Workspace};
-use cap_std::fs::{Dir, File, Metadata, MetadataExt};
-use rustix::fs::{Gid, Uid, fchown};
+use cap_std::fs::Dir;
 use serde::Serialize;
 use std::ffi::OsStr;
 use std::io;
@@ -241,46 +242,13 @@ impl From<ReplaceError> for Refusal {
     }
 }
 
-/// The owner and the permissions of a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Attributes {
-    user: u32,
-    group: u32,
-    mode: u32,
-}
-
-impl Attributes {
-    /// Reads the attributes of an entry, without following a link.
-    fn of(folder: &Dir, name: &OsStr) -> io::Result<Self> {
-        Ok(Self::from_metadata(&folder.symlink_metadata(name)?))
-    }
-
-    fn from_metadata(metadata: &Metadata) -> Self {
-        Self {
-            user: metadata.uid(),
-            group: metadata.gid(),
-            mode: mode_of(&metadata.permissions()),
-        }
-    }
-
-    /// Returns the permissions for the original, which had `mode`. A turn's write keeps them, perhaps without the
-    /// executable bits; any other permissions were set since then, and stay.
-    fn mode_of_original(self, mode: u32) -> u32 {
-        if [mode, mode & NOT_EXECUTABLE].contains(&self.mode) {
-            mode
-        } else {
-            self.mode
-        }
-    }
-
-    /// Gives a new file this owner. A write makes lango the owner, so another owner was set since then.
-    fn set_owner(self, file: &File) -> Result<(), Refusal> {
-        let own = Self::from_metadata(&file.metadata()?);
-        if (own.user, own.group) == (self.user, self.group) {
-            return Ok(());
-        }
-        let (user, group) = (Uid::from_raw(self.user), Gid::from_raw(self.group));
-        fchown(file, Some(user), Some(group)).map_err(|_| Refusal::OtherOwner)
+/// Returns the permissions for the original, which had `mode`, of a file that has the mode `current`. A turn's write keeps
+/// them, perhaps without the executable bits; any other permissions were set since then, and stay.
+fn mode_of_original(current: u32, mode: u32) -> u32 {
+    if [mode, mode & NOT_EXECUTABLE].contains(&current) {
+        mode
+    } else {
+        current
     }
 }
 
@@ -294,17 +262,22 @@ fn put_back(
     written: &Fingerprint,
     (original, mode): (&[u8], u32),
 ) -> Result<(), Refusal> {
-    let current = Attributes::of(folder, name)?;
+    let (current, metadata) = open_regular(folder, name)?;
+    let attributes = Attributes::from(&metadata);
     let is_written = |name: &OsStr| {
-        let is_same = Attributes::of(folder, name).is_ok_and(|found| found == current);
+        let is_same = Attributes::of(folder, name).is_ok_and(|found| found == attributes);
         is_same && written.matches(folder, name)
     };
-    let mode = current.mode_of_original(mode);
-    let (temporary, file) = write_temporary(folder, original, Some(mode))?;
-    if let Err(refusal) = current.set_owner(&file) {
+    let mode = mode_of_original(attributes.mode, mode);
+    let (temporary, file) = write_replacement(folder, original, (&current, mode))?;
+    let has_owner = file.metadata().map(|new| {
+        let new = Attributes::from(&new);
+        (new.user, new.group) == (attributes.user, attributes.group)
+    });
+    if !has_owner.is_ok_and(|has_owner| has_owner) {
         // The refusal is what to report.
         let _ = folder.remove_file(&temporary);
-        return Err(refusal);
+        return Err(Refusal::OtherOwner);
     }
     Ok(exchange_expected(
         folder,

@@ -219,13 +219,34 @@ fn a_change_of_a_turn_whose_record_is_full_is_irreversible() {
     let mut text = std::fs::read(&record).unwrap();
     text.extend(" ".repeat(7 << 20).into_bytes());
     std::fs::write(&record, &text).unwrap();
-    for name in ["a.txt", "b.txt"] {
-        let found = irreversible(&fixture, "fs_write", write(name)).expect("the record is full");
+    std::fs::create_dir(fixture.inside("folder")).unwrap();
+    let (delete, make) = (json!({ "path": "folder" }), json!({ "path": "new" }));
+    for (tool, arguments) in [
+        ("fs_write", write("a.txt")),
+        ("fs_write", write("b.txt")),
+        ("fs_write", write("new.txt")),
+        ("fs_delete", json!({ "path": "b.txt" })),
+        ("fs_delete", delete.clone()),
+        ("fs_mkdir", make.clone()),
+    ] {
+        let found = irreversible(&fixture, tool, arguments).expect(tool);
         assert!(
             found.contains("the record of the turn is full; the limit is 8.3 MB"),
             "{found}"
         );
     }
+    // It changes nothing.
+    assert_eq!(irreversible(&fixture, "fs_mkdir", delete.clone()), None);
+    for (tool, arguments) in [
+        ("fs_write", write("new.txt")),
+        ("fs_delete", delete),
+        ("fs_mkdir", make),
+    ] {
+        let refused = fixture.call_inspected(tool, arguments, ordinary_edit());
+        let refused = refused.expect_err("it was not approved").message;
+        assert!(refused.contains("has not approved"), "{refused}");
+    }
+    assert!(fixture.has("folder") && !fixture.has("new") && !fixture.has("new.txt"));
     let refused = fixture.call_inspected("fs_write", write("b.txt"), ordinary_edit());
     let refused = refused.expect_err("it was not approved").message;
     assert!(refused.contains("has not approved"), "{refused}");

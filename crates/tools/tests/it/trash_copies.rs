@@ -4,12 +4,13 @@ use crate::canary;
 use crate::support::{FileFixture, create_special};
 use crate::trash::delete;
 use lango_tools::Trash;
+use rustix::fs::{XattrFlags, lgetxattr, setxattr};
 use serde_json::json;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, lchown};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, UNIX_EPOCH};
 
 const ROUNDS: u32 = 150;
 
@@ -47,6 +48,49 @@ fn a_folder_on_another_file_system_is_copied_and_restored_unchanged() {
     let mode = fixture.inside("data/sub/run.sh").metadata().unwrap().mode();
     assert_eq!(mode & 0o777, 0o750);
     assert!(!copy.exists() && trash.list().unwrap().is_empty());
+}
+
+#[test]
+fn a_copy_has_the_owner_the_times_and_the_extended_attributes_of_the_original() {
+    let Some((fixture, trash)) = across_file_systems() else {
+        return;
+    };
+    fixture.write("data/sub/a.txt", "content");
+    fixture.link("data/link", "sub");
+    let names = ["data", "data/sub", "data/sub/a.txt", "data/link"];
+    let set = |path: &Path| setxattr(path, "user.test", b"mine", XattrFlags::empty());
+    // Some file systems have no extended attributes.
+    let places = [fixture.inside(""), trash.path().with_file_name("")];
+    let has_attributes = places.iter().all(|place| set(place).is_ok());
+    let is_root = fixture.inside("data").metadata().unwrap().uid() == 0;
+    let time = UNIX_EPOCH + Duration::from_secs(1_000_000_000);
+    for name in names {
+        let path = fixture.inside(name);
+        assert_eq!(lchown(&path, Some(1000), Some(1001)).is_ok(), is_root);
+        if !path.is_symlink() {
+            std::fs::set_permissions(&path, PermissionsExt::from_mode(0o750)).unwrap();
+            if has_attributes {
+                set(&path).unwrap();
+            }
+            std::fs::File::open(&path)
+                .and_then(|file| file.set_modified(time))
+                .unwrap();
+        }
+    }
+    let attributes = |path: PathBuf| {
+        let metadata = path.symlink_metadata().unwrap();
+        let modified = (!path.is_symlink()).then(|| metadata.modified().unwrap());
+        let mut value = [0; 16];
+        let size = lgetxattr(&path, "user.test", &mut value).unwrap_or_default();
+        let owner = (metadata.uid(), metadata.gid(), metadata.mode());
+        (owner, modified, value[..size].to_vec())
+    };
+    let before = names.map(|name| attributes(fixture.inside(name)));
+    let id = delete(&fixture, "data");
+    let copy = |name: &str| trash.path().join(name.replacen("data", &id, 1));
+    assert_eq!(names.map(|name| attributes(copy(name))), before);
+    fixture.restore(&id).unwrap();
+    assert_eq!(names.map(|name| attributes(fixture.inside(name))), before);
 }
 
 #[test]
@@ -97,7 +141,7 @@ fn an_item_is_in_the_trash_only_when_its_copy_is_complete() {
 }
 
 #[test]
-fn what_a_crash_left_of_a_copy_is_not_listed_and_deleted_when_the_trash_is_emptied() {
+fn an_incomplete_copy_is_not_listed_and_not_deleted_when_the_trash_is_emptied() {
     let fixture = FileFixture::new();
     fixture.write("a.txt", "content");
     delete(&fixture, "a.txt");
@@ -106,7 +150,47 @@ fn what_a_crash_left_of_a_copy_is_not_listed_and_deleted_when_the_trash_is_empti
     std::fs::write(left.join("part"), "").unwrap();
     assert_eq!(fixture.trash().list().unwrap().len(), 1);
     assert_eq!(fixture.trash().empty().unwrap(), 1);
-    assert!(!left.exists());
+    assert!(left.join("part").exists(), "it may be in progress");
+}
+
+/// The user empties the trash again and again while a folder is deleted.
+#[test]
+fn a_deletion_in_progress_is_not_lost_when_the_trash_is_emptied() {
+    let Some((fixture, trash)) = across_file_systems() else {
+        return;
+    };
+    for number in 0..200 {
+        fixture.write(&format!("data/{number}"), "content");
+    }
+    let is_done = Arc::new(AtomicBool::new(false));
+    let user = std::thread::spawn({
+        let is_done = Arc::clone(&is_done);
+        move || {
+            let mut emptied = 0;
+            while !is_done.load(Ordering::Relaxed) {
+                emptied += trash.empty().unwrap();
+            }
+            emptied
+        }
+    });
+    let result = fixture.call("fs_delete", json!({ "path": "data" }));
+    is_done.store(true, Ordering::Relaxed);
+    let emptied = user.join().unwrap();
+    let count = |folder: PathBuf| std::fs::read_dir(folder).map_or(0, Iterator::count);
+    let in_trash: Vec<usize> = fixture
+        .trash()
+        .list()
+        .unwrap()
+        .iter()
+        .map(|item| count(fixture.trash().path().join(&item.id)))
+        .collect();
+    let files = count(fixture.inside("data"));
+    match result {
+        Ok(_) if emptied == 0 => assert_eq!((files, in_trash), (0, vec![200])),
+        // It was complete in the trash when the user emptied it.
+        Ok(_) => assert_eq!((files, in_trash, emptied), (0, vec![], 1)),
+        Err(error) => assert_eq!((files, in_trash), (200, vec![]), "{}", error.message),
+    }
 }
 
 /// Deletes a path again and again while another program saves something in it, at another moment of the copy each time.

@@ -1,6 +1,8 @@
-//! An undo restores the content of a file, and leaves permissions and owners that the user has set since.
+//! An edit and its undo leave the owner, the permissions and the extended attributes of a file as they are, and an undo
+//! leaves those that the user has set since.
 
 use crate::support::FileFixture;
+use rustix::fs::{XattrFlags, getxattr, setxattr};
 use serde_json::json;
 use std::fs::Permissions;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
@@ -74,4 +76,31 @@ fn an_owner_that_was_set_since_the_turn_stays() {
     assert_eq!(fixture.read("notes.md"), "old");
     assert_eq!((metadata.uid(), metadata.gid()), (1000, 1001));
     assert_eq!(mode(&fixture, "notes.md"), 0o660);
+}
+
+#[test]
+fn an_edit_and_its_undo_preserve_the_owner_and_extended_attributes() {
+    let fixture = FileFixture::new();
+    fixture.write("notes.md", "old");
+    let path = fixture.inside("notes.md");
+    // Some file systems have no extended attributes.
+    let has_attribute = setxattr(&path, "user.test", b"mine", XattrFlags::empty()).is_ok();
+    let is_root = path.metadata().unwrap().uid() == 0;
+    assert_eq!(chown(&path, Some(1000), Some(1001)).is_ok(), is_root);
+    set_mode(&fixture, "notes.md", 0o640);
+    let attributes = || {
+        let metadata = path.metadata().unwrap();
+        let mut value = [0; 16];
+        let size = getxattr(&path, "user.test", &mut value).unwrap_or_default();
+        let owner = (metadata.uid(), metadata.gid());
+        (owner, metadata.mode(), value[..size].to_vec())
+    };
+    let before = attributes();
+    assert_eq!(before.2 == b"mine", has_attribute);
+    edit(&fixture, "notes.md");
+    assert_eq!(fixture.read("notes.md"), "new");
+    assert_eq!(attributes(), before);
+    fixture.undo_all("t_1");
+    assert_eq!(fixture.read("notes.md"), "old");
+    assert_eq!(attributes(), before);
 }

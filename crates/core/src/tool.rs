@@ -144,8 +144,8 @@ pub struct FileEdit {
     /// replaces and deletes nothing else.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replaces: Option<Text>,
-    /// Why an undo could not restore what the call replaces, as a sentence without a full stop. The user should see such
-    /// a change first even if edits are accepted.
+    /// Why an undo could not take the change back, as a sentence without a full stop. The user should see such a change
+    /// first even if edits are accepted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub irreversible: Option<Text>,
 }

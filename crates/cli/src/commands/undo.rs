@@ -26,7 +26,7 @@ pub(super) async fn undo(config: Vec<String>, arguments: UndoArguments) -> Resul
     let turn = arguments.turn.as_deref();
     let choice = turn.map_or(UndoChoice::LastHere, UndoChoice::Turn);
     if arguments.list {
-        list(&app, &sessions, arguments.json).await?;
+        list(&app, &sessions, arguments.json, "lango undo TURN").await?;
     } else if arguments.diff {
         let choice = DiffChoice::Turn(choice);
         let files = app.file_differences(&sessions, choice, DIFF_LINES).await?;
@@ -95,7 +95,13 @@ fn show_report(report: &UndoReport) -> Result<(), Failure> {
     Ok(())
 }
 
-async fn list(app: &App, sessions: &Sessions, as_json: bool) -> Result<(), Failure> {
+/// Lists the turns that changed files in this folder, and says with which command one is undone.
+pub(super) async fn list(
+    app: &App,
+    sessions: &Sessions,
+    as_json: bool,
+    undo_command: &str,
+) -> Result<(), Failure> {
     let turns = app.file_turns(sessions, MAX_LISTED).await?;
     if as_json {
         return Ok(screen::print(&screen::json(&turns, Layout::Indented)?)?);
@@ -121,7 +127,7 @@ async fn list(app: &App, sessions: &Sessions, as_json: bool) -> Result<(), Failu
             turn.turn
         ))?;
     }
-    screen::say("undo: lango undo TURN");
+    screen::say(&format!("undo: {undo_command}"));
     Ok(())
 }
 

@@ -106,7 +106,8 @@ impl Editor {
             Key::DeleteWord | Key::Ctrl('w') => self.kill(self.word_left(), self.cursor),
             Key::Alt('d') => self.kill(self.cursor, self.word_right()),
             Key::Ctrl('k') => self.kill(self.cursor, self.line_end().max(self.next_if_line_end())),
-            Key::Ctrl('u') => self.kill(self.line_start(), self.cursor),
+            // At the start of a line it joins the line above, so that more of them clear the message.
+            Key::Ctrl('u') => self.kill(self.line_start().min(self.previous()), self.cursor),
             Key::Ctrl('y') => self.insert(&self.removed.clone()),
             Key::Left | Key::Ctrl('b') => self.cursor = self.previous(),
             Key::Right | Key::Ctrl('f') => self.cursor = self.next(),
@@ -312,6 +313,9 @@ mod tests {
         assert_eq!(typed(&[text("one two "), Key::Ctrl('w')]).text(), "one ");
         let editor = typed(&[text("one two"), Key::Ctrl('u'), Key::Ctrl('y')]);
         assert_eq!(editor.text(), "one two");
+        let lines = [text("ab"), Key::NewLine, text("cd")];
+        let clear = [Key::Ctrl('u'), Key::Ctrl('u'), Key::Ctrl('u')];
+        assert_eq!(typed(&[&lines[..], &clear].concat()).text(), "");
         assert_eq!(typed(&[text("ab"), Key::Home, Key::Ctrl('k')]).text(), "");
     }
 

@@ -53,7 +53,7 @@ const COMMANDS: &[(SlashCommand, &str, &str)] = &[
     (
         SlashCommand::Undo,
         "/undo",
-        "show what the last turn changed in files, and take it back: /undo [TURN]",
+        "show what the last turn changed in files, and take it back: /undo [TURN], /undo list",
     ),
     (
         SlashCommand::Diff,
@@ -200,7 +200,13 @@ pub(super) fn help(screen: ScreenMode, columns: usize) -> String {
         lines.extend(rows.iter().flat_map(row));
     }
     lines.push(String::new());
-    let queue = "What you send during a turn waits for its end.";
+    let queue = match screen {
+        ScreenMode::Live => "What you send during a turn waits for its end.",
+        // The terminal itself discards it.
+        ScreenMode::Plain => {
+            "What you type during a turn is sent after it, but Ctrl-C discards it."
+        }
+    };
     lines.extend(wrap(queue, columns));
     lines.join("\n")
 }

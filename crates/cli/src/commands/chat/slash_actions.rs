@@ -176,6 +176,11 @@ impl Chat<'_> {
             ["revoke", id] => {
                 approvals::revoke(self.app, &self.sessions, id).await?;
             }
+            ["revoke"] => {
+                return Err(
+                    Failure::usage("which grant?").next("/approvals lists them with their ids")
+                );
+            }
             _ => {
                 let message = format!("/approvals cannot be followed by `{argument}`");
                 return Err(Failure::usage(message).next("/approvals, or /approvals revoke ID"));

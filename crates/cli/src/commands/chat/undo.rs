@@ -1,6 +1,7 @@
 //! `/undo` and `/diff`: restores and shows what file tools changed.
 
 use super::Chat;
+use crate::commands::undo;
 use crate::screen::{self, PREVIEW_ROWS, one_line};
 use lango::app::Failure;
 use lango::app::undo::{DiffChoice, UndoChoice, UndoPlan};
@@ -45,6 +46,9 @@ impl Chat<'_> {
     /// Shows what undoing a turn would restore: the last one that changed files, or the one with this id. If that was shown,
     /// `/undo yes` does it.
     pub(super) async fn undo(&mut self, argument: &str) -> Result<(), Failure> {
+        if matches!(argument, "list" | "--list") {
+            return undo::list(self.app, &self.sessions, false, "/undo TURN").await;
+        }
         let request = UndoRequest::parse(argument);
         let offered = self.offered_undo.take();
         if let (Some(plan), Some(mode)) = (
@@ -52,6 +56,9 @@ impl Chat<'_> {
             request.confirmed,
         ) {
             return self.run_undo(plan, mode).await;
+        }
+        if request.confirmed.is_some() {
+            screen::print("this was not shown since the last turn, so nothing was changed:")?;
         }
         let session = self.conversation.session().clone();
         let choice = match request.turn {

@@ -19,7 +19,11 @@ impl TurnScreen<'_> {
         if !is_held || !Output::Stdout.is_terminal() {
             self.print_events(&update)?;
         }
-        let lines = self.activity.update(&update);
+        let lines = if self.shows_only_calls() {
+            self.activity.update_calls(&update)
+        } else {
+            self.activity.update(&update)
+        };
         if is_held {
             if is_text(&update) || !lines.is_empty() {
                 self.held_updates.push((update, lines));
@@ -47,7 +51,6 @@ impl TurnScreen<'_> {
         if self.display.is_quiet {
             return Ok(());
         }
-        let lines = self.wanted_lines(update, lines);
         let is_answer_shown = self.answer.as_ref().is_some_and(StreamedAnswer::is_shown);
         if ends_turn(update) && is_answer_shown {
             self.last_lines.extend(lines);
@@ -80,20 +83,6 @@ impl TurnScreen<'_> {
             }
             _ => Ok(()),
         }
-    }
-
-    /// Returns those lines of an update that the command wants to show.
-    fn wanted_lines(&self, update: &TurnUpdate, mut lines: Vec<String>) -> Vec<String> {
-        if self.shows_only_calls() {
-            let results = match update {
-                TurnUpdate::Stored(events) => {
-                    events.iter().filter(|event| is_tool_result(event)).count()
-                }
-                _ => 0,
-            };
-            lines.truncate(results);
-        }
-        lines
     }
 
     /// Shows what happened while a question was open.
@@ -137,10 +126,6 @@ fn is_text(update: &TurnUpdate) -> bool {
 fn ends_turn(update: &TurnUpdate) -> bool {
     let is_end = |event: &Event| matches!(event.body, EventBody::TurnFinished { .. });
     matches!(update, TurnUpdate::Stored(events) if events.iter().any(is_end))
-}
-
-fn is_tool_result(event: &Event) -> bool {
-    matches!(event.body, EventBody::ToolReturned { .. })
 }
 
 /// Returns what the root agent said before its calls.

@@ -309,3 +309,17 @@ fn a_message_can_be_written_in_an_editor() {
     let sent = last_message(&provider);
     assert!(sent.contains("from the chat, and the editor"), "{sent}");
 }
+
+#[test]
+fn what_a_stopped_command_of_the_user_had_printed_stays_on_the_screen() {
+    let lango = Lango::new();
+    let terminal = Tmux::start::<&str>(&lango, WIDE, &[], &[]);
+    terminal.wait_for("mode: ask");
+    terminal.say("!for i in 1 2 3 4 5 6 7 8 9; do echo tick-$i; sleep 1; done");
+    let has_tick = |screen: &str| screen.lines().any(|row| row.trim() == "tick-2");
+    terminal.wait_until("the second line", has_tick);
+    terminal.press(&["Escape"]);
+    let screen = terminal.wait_for("stopped by the user");
+    assert!(has_tick(&screen), "{screen}");
+    assert!(!screen.contains("lango-orchestrator:"), "{screen}");
+}

@@ -109,6 +109,9 @@ fn a_confirmation_counts_only_for_what_was_shown_since_the_last_turn() {
     terminal.wait_for("Two is written.");
     terminal.say("/undo yes");
     terminal.wait_for("undo would take back \"second\"");
+    terminal.wait_for("not shown since the last turn");
+    terminal.say("/undo list");
+    terminal.wait_for("undo: /undo TURN");
     assert!(lango.workspace().join("one.txt").exists());
     assert!(lango.workspace().join("two.txt").exists());
     terminal.say("/undo yes");

@@ -5,6 +5,7 @@
 
 mod agent_frames;
 mod answer_line;
+mod call_lines;
 mod full_results;
 mod live_rows;
 mod report_text;
@@ -164,28 +165,6 @@ impl Activity {
             TurnUpdate::Queued => vec![super::QUEUED_NOTICE.to_owned()],
             TurnUpdate::Draft { .. } | TurnUpdate::DraftWithdrawn => Vec::new(),
         }
-    }
-
-    /// Returns the lines that an update adds if only calls are shown. The output of a call is the answer, unless it was
-    /// stopped.
-    pub fn update_calls(&mut self, update: &TurnUpdate) -> Vec<String> {
-        let TurnUpdate::Stored(events) = update else {
-            self.update(update);
-            return Vec::new();
-        };
-        let lines = events.iter().flat_map(|event| {
-            let mut lines = self.event(event);
-            lines.truncate(match event.body {
-                EventBody::ToolReturned {
-                    status: CallStatus::Unknown,
-                    ..
-                } => usize::MAX,
-                EventBody::ToolReturned { .. } => 1,
-                _ => 0,
-            });
-            lines
-        });
-        lines.collect()
     }
 
     /// Returns the full output of the last call; each further time that of the call before.

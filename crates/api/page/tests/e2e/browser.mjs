@@ -16,7 +16,7 @@ const axe = await readFile(modules.resolve("axe-core/axe.min.js"), "utf8");
 /** @typedef {{problems: string[], foreign: string[]}} Notes */
 
 /** How long the page may take to show something, on a busy machine. */
-const PATIENCE_MS = 10_000;
+const PATIENCE_MS = 30_000;
 
 /** Runs in the page before its scripts: notes what the event stream brings, and how many streams are open. */
 function watchStreams() {

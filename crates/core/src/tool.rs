@@ -48,8 +48,8 @@ pub trait Tool: Send + Sync {
 #[derive(Debug, Clone)]
 pub struct PreviewRequest {
     pub length: PreviewLength,
-    /// The inspection of the call, to which an approval is bound. If a tool finds something else now, it does not show that:
-    /// the user would approve what was inspected.
+    /// The inspection that an approval covers. If the target has changed since, the tool says so instead of showing the new
+    /// one: the user would approve the old one.
     pub inspection: Inspection,
 }
 

@@ -8,7 +8,8 @@
 //! Each file has one part of the rules: `replies` handles replies of models, `calls` their calls, `offer` what a model
 //! may call next and when it must finish, `ending` the end of the turn, `resume` continuing after a crash, `restored`
 //! continuing after a restore from a backup, `request` the contents of model requests, `setup` the settings of all
-//! requests, `printed` what stopped calls had printed, `structured` answers with a schema, `trust` the trust label of an agent's context.
+//! requests, `printed` the output of calls that were stopped, `structured` answers with a schema, `trust` the trust label of
+//! an agent's context.
 
 mod approvals;
 mod attachments;

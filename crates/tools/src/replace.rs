@@ -71,7 +71,7 @@ pub(crate) fn create(folder: &Dir, name: &OsStr, content: &[u8]) -> Result<(), R
     })
 }
 
-/// Replaces the file `name`, which must be as `is_expected` says. Its attributes carry over to the new one; `bits` decides
+/// Replaces the file `name` if `is_expected` is true of it. Its attributes carry over to the new one; `bits` decides
 /// about the executable bits.
 pub(crate) fn replace(
     folder: &Dir,
@@ -96,7 +96,7 @@ pub(crate) fn replace(
     exchange_expected(folder, name, new, is_expected)
 }
 
-/// Exchanges the file `name`, which must be as `is_expected` says, for the complete file `new`, and removes the old one.
+/// Puts the complete file `new` in the place of `name` if `is_expected` is true of the old file, and removes the old one.
 /// Looks at it before the exchange, because others should not see one that is reverted, and afterwards, because someone
 /// may have been faster. If it fails, `new` is removed.
 pub(crate) fn exchange_expected(

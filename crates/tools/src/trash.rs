@@ -37,7 +37,7 @@ const MAX_RETRIES: usize = 8;
 /// Maximum size of an item that has to be copied because it cannot be moved.
 const MAX_COPIED_BYTES: u64 = 1 << 30;
 
-/// A copy that is still incomplete after this time was left by a crash.
+/// The age at which an incomplete copy counts as left over from a crash.
 const MAX_COPY_TIME: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The trash in a given folder, which is created when the first item is deleted.

@@ -53,7 +53,7 @@ pub(super) async fn resume(
     chat::resume(&mut app, sessions, id).await
 }
 
-/// Returns the session of this user that was used last in this folder, except for one in which another process runs a turn.
+/// Returns the user's most recently used session in this folder. Skips sessions in which another process runs a turn.
 pub(super) async fn last_session_here(
     app: &App,
     sessions: &Sessions,

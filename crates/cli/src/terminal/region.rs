@@ -68,7 +68,7 @@ struct State {
     /// The row and the column of the region in which the cursor is.
     cursor_row: usize,
     cursor_column: usize,
-    /// What was printed while something else covers the screen, and where.
+    /// Text to print when the alternate screen is left, with its outputs; `None` while it is not shown.
     covered: Option<Vec<(Output, String)>>,
 }
 

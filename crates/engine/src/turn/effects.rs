@@ -78,7 +78,7 @@ impl EffectLog {
 }
 
 impl EffectCall {
-    /// Whether it has returned a result of its own.
+    /// Whether the tool returned a result, and was not stopped before.
     fn has_result(&self) -> bool {
         !matches!(self.status, None | Some(CallStatus::Unknown))
     }

@@ -17,7 +17,8 @@ impl PrintedOutput {
     /// The maximum size of what the next turn sees of an output.
     const QUOTED_BYTES: usize = 1200;
 
-    /// Returns the end of the output, indented so that it is a code block of a list item, whatever it contains.
+    /// Returns the end of the output as a code block inside a list item. Indentation, unlike a fence, cannot be closed by the
+    /// output.
     pub(super) fn quote(&self) -> String {
         let end = end_of_lines(&self.text, Self::QUOTED_BYTES);
         let what = if self.is_cut || end.len() < self.text.len() {

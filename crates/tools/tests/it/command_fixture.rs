@@ -157,7 +157,7 @@ impl CommandFixture {
         self.preview_inspected(tool, arguments, inspection)
     }
 
-    /// Previews a call as if this had been the result of its inspection.
+    /// Previews a call with this result of its inspection.
     pub(crate) fn preview_inspected(
         &self,
         tool: &str,

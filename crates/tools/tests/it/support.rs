@@ -244,7 +244,7 @@ impl FileFixture {
         self.preview_inspected(tool, arguments, PreviewRequest { length, inspection })
     }
 
-    /// Previews a call as if this had been the result of its inspection.
+    /// Previews a call with this result of its inspection.
     pub(crate) fn preview_inspected(
         &self,
         tool: &str,

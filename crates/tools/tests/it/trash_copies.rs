@@ -193,7 +193,7 @@ fn a_deletion_in_progress_is_not_lost_when_the_trash_is_emptied() {
     }
 }
 
-/// Deletes a path again and again while another program saves something in it, at another moment of the copy each time.
+/// Deletes a path repeatedly while another program saves a file in it, each time at a different moment of the copy.
 /// What was saved is where it was saved, or in the trash.
 fn race(path: &str, file: &str, save: fn(&Path) -> std::io::Result<()>) {
     let Some((fixture, trash)) = across_file_systems() else {

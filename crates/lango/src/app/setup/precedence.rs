@@ -1,4 +1,4 @@
-//! What wins over the settings and the key that setup wrote.
+//! Settings and keys that take precedence over those that setup wrote.
 
 use crate::app::App;
 use crate::app::vault::secret_of;
